@@ -6,8 +6,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { abortable } from '../async/cancellation.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { withTimeout } from '../async/with-timeout.ts'
-import { GatewayError } from '../core/errors.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { isSummedUnit, usedSince } from '../usage/spending.ts'
@@ -256,32 +254,15 @@ export function readUsedFrom ({ query }: Pick<Database, 'query'>): ReadUsed {
     isSummedUnit(unit) ? await usedSince(query, unit, party, period.fromMs, period.endMs) : 0
 }
 
-/**
- * Milliseconds that a call waits for another process to decide, such as a primary whose event loop is
- * blocked. Decisions take far less.
- */
-const maxDecisionMs = 15_000
-
-/**
- * Waits for a decision. If the call ends first, or the decision takes too long, a reservation that is granted
- * later is released.
- *
- * @throws GatewayError the reason of the signal, or `overloaded`
- */
+/** Waits for a decision. If the call ends first, a reservation that is granted later is released. */
 export async function awaitDecision (
   limiter: Limiter,
   decision: LimitDecision | Promise<LimitDecision>,
-  signal: CallSignal,
-  maxMs = maxDecisionMs
+  signal: CallSignal
 ): Promise<LimitDecision> {
   if (!(decision instanceof Promise)) return decision
   try {
-    const decided = await abortable(withTimeout(maxMs, decision), signal)
-    if (decided !== undefined) return decided
-    throw new GatewayError('overloaded', {
-      message: 'The limits of this key could not be checked in time. Try again later.',
-      retryAfterSeconds: 5
-    })
+    return await abortable(decision, signal)
   } catch (error) {
     decision.then(
       late => {

@@ -9,6 +9,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { isObject } from '../json/type-guards.ts'
+import { withTimeout } from '../async/with-timeout.ts'
 import { sendMessage, type IpcChannel, type WorkerChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Account } from './call-accounts.ts'
@@ -83,6 +84,7 @@ const placeWaitMs = 20
 /** Reserves for the calls of a worker, at the primary. */
 export class WorkerLimiter implements Limiter {
   readonly #primary: IpcChannel<Message>
+  readonly #maxWaitMs: number
   readonly #deciding = new Map<number, Waiting<LimitDecision>>()
   readonly #recording = new Map<number, Waiting<void>>()
   #lastRequest = 0
@@ -92,8 +94,10 @@ export class WorkerLimiter implements Limiter {
   /** True until the decisions on the last message arrive. */
   #isAsking = false
 
-  constructor (primary: IpcChannel<Message>) {
+  /** @param maxWaitMs for a decision: the event loop of the primary may be blocked */
+  constructor (primary: IpcChannel<Message>, maxWaitMs = 15_000) {
     this.#primary = primary
+    this.#maxWaitMs = maxWaitMs
     primary.on('message', message => { if (isMessage(message)) this.#onMessage(message) })
     primary.on('disconnect', () => {
       for (const waiting of [this.#deciding, this.#recording]) {
@@ -103,8 +107,17 @@ export class WorkerLimiter implements Limiter {
     })
   }
 
-  reserve (request: ReservationRequest): Promise<LimitDecision> {
-    return this.#ask(this.#deciding, number => this.#next.addReservation(number, request))
+  async reserve (request: ReservationRequest): Promise<LimitDecision> {
+    const decision = this.#ask(this.#deciding, number => this.#next.addReservation(number, request))
+    const inTime = await withTimeout(this.#maxWaitMs, decision)
+    if (inTime !== undefined) return inTime
+    decision.then(late => {
+      if (late.admitted) this.settle(late.reservation, cancelledUsage)
+    }, () => { /* nothing is reserved */ })
+    throw new GatewayError('overloaded', {
+      message: 'The limits of this key could not be checked in time. Try again later.',
+      retryAfterSeconds: 5
+    })
   }
 
   settle (reservation: number, used: ActualUsage): void {

@@ -5,16 +5,12 @@ import { limitAccountsOf, type Party, type SumAccount } from '../../lib/limits/c
 import {
   requestedOfSum,
   recordedUsages,
-  type LimitDecision,
   type RequestedAmounts,
   type ReservationRequest
 } from '../../lib/limits/reservation.ts'
 import { periodAt } from '../../lib/limits/windows.ts'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
-import {
-  awaitDecision, LocalLimiter, readUsedFrom, type Limiter, type LocalLimiterOptions
-} from '../../lib/limits/limiter.ts'
-import { CallCancellation } from '../../lib/async/cancellation.ts'
+import { LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
 import { importJournals } from '../../lib/usage/import-journals.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { SqliteDatabase } from '../../lib/stores/database.ts'
@@ -502,19 +498,3 @@ t.test(
     t.pass('20 times 300 calls')
   }
 )
-
-t.test('a decision that takes too long refuses the call, and is taken back when it comes', async t => {
-  const settled: unknown[] = []
-  const slow = {
-    reserve: async () => ({ admitted: false as const, accountIndex: 0, reason: 'requests' as const }),
-    settle: (reservation: number) => { settled.push(reservation) },
-    settleRecorded: async () => {}
-  } as unknown as Limiter
-  let decide = (_decision: LimitDecision): void => {}
-  const late = new Promise<LimitDecision>(resolve => { decide = resolve })
-  await t.rejects(awaitDecision(slow, late, new CallCancellation(), 1), { code: 'overloaded' })
-  const local = new KeyLocalLimiter(new LocalLimiter())
-  decide(await local.reserve(call))
-  await until(() => settled.length === 1, 'the late reservation is released')
-  t.equal(typeof settled[0], 'number')
-})

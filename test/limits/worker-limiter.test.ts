@@ -454,6 +454,24 @@ t.test('a worker whose primary is gone refuses calls, including waiting ones', a
   await t.rejects(Promise.resolve(limiter.reserve(wanted)), { code: 'shutting_down' })
 })
 
+t.test('a call that the primary ignores for too long is refused, and its late reservation released', async t => {
+  const sent: Array<{ readonly settle?: unknown[] }> = []
+  const listeners = new Map<string, (message?: unknown) => void>()
+  const primary = {
+    connected: true,
+    on: (event: string, listener: (message?: unknown) => void) => listeners.set(event, listener),
+    send: (message: object) => sent.push(message) > 0
+  }
+  const limiter = new KeyLimiter(new WorkerLimiter(primary, 1))
+  const wanted: KeyCall = { keyId: 'a', limits: {}, tokens: 0, nanoUsd: 0 }
+  await t.rejects(Promise.resolve(limiter.reserve(wanted)), { code: 'overloaded' })
+  const decision = { admitted: true, reservation: 7, granted: {}, rateLimits: {} }
+  listeners.get('message')?.({ limits: 'decisions', decisions: [{ request: 1, decision }], isLate: false })
+  const settled = (): unknown[] => sent.flatMap(({ settle = [] }) => settle)
+  await until(() => settled().length > 0, 'the settlement')
+  t.match(settled(), [{ reservation: 7 }])
+})
+
 t.test('a call that arrives before the settlement that makes room for it waits for that', async t => {
   const limiter = new KeyLocalLimiter(new LocalLimiter({ now: () => 0 }))
   const [one, two] = [connected(limiter).worker, connected(limiter).worker]
