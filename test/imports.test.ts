@@ -5,7 +5,7 @@ import t from 'tap'
 const root = join(import.meta.dirname, '../..')
 
 /**
- * The layers from bottom to top, as in the table of `lib/REFERENCE.md`, with at most six folders each. A file
+ * The layers from bottom to top, as in the table of `lib/README.md`, with at most six folders each. A file
  * imports only from its own folder and from folders listed before it, types included, so folders form no
  * cycle.
  */
@@ -190,8 +190,8 @@ t.test('every folder has a layer, and every layer at most six folders', async t 
   t.same(layers.filter(layer => layer.length > 6), [])
 })
 
-t.test('lib/REFERENCE.md lists the folders in this order', t => {
-  const readme = readFileSync(join(root, 'lib/REFERENCE.md'), 'utf8')
+t.test('lib/README.md lists the folders in this order', t => {
+  const readme = readFileSync(join(root, 'lib/README.md'), 'utf8')
   const table = readme.slice(readme.indexOf('## Folders'), readme.indexOf('## The record of a call'))
   const rows = table.matchAll(/^\|[^|]*\|([^|]*`[^|]*)\|/gm)
   const named = [...rows].flatMap(([, cell = '']) => [...cell.matchAll(/`([^`]+?)\/?`/g)].map(([, name = '']) => (
@@ -209,7 +209,6 @@ t.test('only the files that assemble the gateway are directly in lib', async t =
     'FEATURES.md',
     'README.md',
     'RECIPES.md',
-    'REFERENCE.md',
     'create-services.ts',
     'gateway.ts',
     'main.ts',

@@ -128,7 +128,7 @@ function isCacheable (call: RoutedCall<ChatInput>): boolean {
 
 /** Fields that change only the form of an answer. */
 const formFields = new Set(['stream', 'stream_options', ...callOptionNames])
-/** Fields of the form, and those that name the caller. Only answers of the Responses API repeat them. */
+/** The same, and fields that name the caller, which only answers of the Responses API repeat. */
 const callerFields = new Set([...formFields, 'user', 'safety_identifier', 'prompt_cache_key', 'metadata'])
 
 function requestOf ({ asWritten, ...request }: ChatInput, endpoint: string): unknown {

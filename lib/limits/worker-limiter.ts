@@ -94,7 +94,7 @@ export class WorkerLimiter implements Limiter {
   /** True until the decisions on the last message arrive. */
   #isAsking = false
 
-  /** @param maxWaitMs for a decision: the event loop of the primary may be blocked */
+  /** @param maxWaitMs how long a call waits for a decision; the event loop of the primary may be blocked */
   constructor (primary: IpcChannel<Message>, maxWaitMs = 15_000) {
     this.#primary = primary
     this.#maxWaitMs = maxWaitMs

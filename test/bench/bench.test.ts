@@ -93,13 +93,13 @@ t.test(
       printed
     )
     const [readme, files] = [
-      readFileSync('lib/REFERENCE.md', 'utf8'),
+      readFileSync('lib/README.md', 'utf8'),
       printed.matchAll(/^ {2}(?:lib\/)?(\S+)\.js: /gm)
     ]
     t.same(
       [...files].flatMap(([, file = '']) => (readme.includes(`\`${file}\``) ? [] : [file])),
       [],
-      'lib/REFERENCE.md names each'
+      'lib/README.md names each'
     )
     t.match(printed, /^ {2}lib\/pipeline\/fused-stages\.js: .*FusedStages/m, 'by name')
     t.notMatch(

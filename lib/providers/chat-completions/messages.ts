@@ -83,7 +83,7 @@ function wireMessage (given: Message, index: number, quirks: Quirks): Message {
   }
 }
 
-/** Returns true for an answer that is a list only because of thinking between its texts, or their phases. */
+/** Returns true for an answer that is a list only because its texts have thinking between them, or phases. */
 function isApart (message: Message): boolean {
   if (message.role !== 'assistant') return false
   if (!hasTurnOrder(message) && textPhases(message).length === 0) return false
