@@ -1,5 +1,5 @@
 import { BackgroundRuns } from '../../lib/deferred/background-runs.ts'
-import { ResponseStore } from '../../lib/stores/response-store.ts'
+import { ResponseStore, type ResponseStoreOptions } from '../../lib/stores/response-store.ts'
 import { startedResponse } from '../../lib/dialects/responses/response-object.ts'
 import { responsesStart } from '../support/responses.ts'
 import { until } from '../support/until.ts'
@@ -7,18 +7,21 @@ import { withResolvers } from '../support/with-resolvers.ts'
 import { storeTest } from '../support/stores.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
 
+/** What a store of responses keeps. */
+const rules = (): ResponseStoreOptions => ({
+  keeps: true,
+  keepMs: 60_000,
+  maxBytesPerKey: 1_000_000,
+  maxBodyBytes: 1_000_000,
+  maxItems: 100,
+  maxBytes: 1_000_000
+})
+
 const frame = (number: number): string => `event: response.test\ndata: {"number":${number}}\n\n`
 
 storeTest('frames that could not be stored are stored with the next ones', async (t, open) => {
   const database = await open()
-  const store = new ResponseStore(database, () => ({
-    keeps: true,
-    keepMs: 60_000,
-    maxBytesPerKey: 1_000_000,
-    maxBodyBytes: 1_000_000,
-    maxItems: 100,
-    maxBytes: 1_000_000
-  }))
+  const store = new ResponseStore(database, rules)
   const add = store.frames.add.bind(store.frames)
   let writes = 0
   t.intercept(store.frames, 'add', {
@@ -56,14 +59,7 @@ storeTest(
   'a response whose end could not be stored fails when its lease ends, though others still run',
   async (t, open) => {
     let nowMs = Date.now()
-    const store = new ResponseStore({ ...(await open()), now: () => nowMs }, () => ({
-      keeps: true,
-      keepMs: 60_000,
-      maxBytesPerKey: 1_000_000,
-      maxBodyBytes: 1_000_000,
-      maxItems: 100,
-      maxBytes: 1_000_000
-    }))
+    const store = new ResponseStore({ ...(await open()), now: () => nowMs }, rules)
     let isLocked = false
     for (const name of ['finish', 'update'] as const) {
       const replace: ResponseStore['finish'] = store[name]
@@ -122,14 +118,7 @@ storeTest('renewing the lease while a response is being stored does not end it',
   const database = await open()
   // The response is stored after the renewal, or during it.
   for (const when of ['after', 'during']) {
-    const store = new ResponseStore(database, () => ({
-      keeps: true,
-      keepMs: 60_000,
-      maxBytesPerKey: 1_000_000,
-      maxBodyBytes: 1_000_000,
-      maxItems: 100,
-      maxBytes: 1_000_000
-    }))
+    const store = new ResponseStore(database, rules)
     const [stores, renewed, begun, looked] = [
       withResolvers<void>(),
       withResolvers<void>(),
@@ -194,14 +183,7 @@ storeTest('renewing the lease while a response is being stored does not end it',
 })
 
 storeTest('a response that is being stored is not cancelled by a renewal that misses it', async (t, open) => {
-  const store = new ResponseStore(await open(), () => ({
-    keeps: true,
-    keepMs: 60_000,
-    maxBytesPerKey: 1_000_000,
-    maxBodyBytes: 1_000_000,
-    maxItems: 100,
-    maxBytes: 1_000_000
-  }))
+  const store = new ResponseStore(await open(), rules)
   const finish = store.finish.bind(store)
   const renew = store.renew.bind(store)
   const renewed = withResolvers<void>()
@@ -246,14 +228,7 @@ storeTest('a response that is being stored is not cancelled by a renewal that mi
 
 storeTest('a result waits for a store that is away', async (t, open) => {
   let isAway = false
-  const store = new ResponseStore({ ...(await open()), storeFileIntact: () => !isAway }, () => ({
-    keeps: true,
-    keepMs: 60_000,
-    maxBytesPerKey: 1_000_000,
-    maxBodyBytes: 1_000_000,
-    maxItems: 100,
-    maxBytes: 1_000_000
-  }))
+  const store = new ResponseStore({ ...(await open()), storeFileIntact: () => !isAway }, rules)
   let failures = 0
   const runs = new BackgroundRuns(store, {
     events: { onEnd: () => undefined },
@@ -284,14 +259,7 @@ storeTest('a result waits for a store that is away', async (t, open) => {
 })
 
 storeTest('living processes renew their leases before others end their responses', async (t, open) => {
-  const store = new ResponseStore(await open(), () => ({
-    keeps: true,
-    keepMs: 60_000,
-    maxBytesPerKey: 1_000_000,
-    maxBodyBytes: 1_000_000,
-    maxItems: 100,
-    maxBytes: 1_000_000
-  }))
+  const store = new ResponseStore(await open(), rules)
   const response = { ...startedResponse(responsesStart()), id: 'resp_1', status: 'queued' as const }
   const kept = { keyId: 'key-1', response, input: [], itemIds: [] }
   await store.keep(kept, { owner: 'another process', untilMs: store.now() - 1 })
