@@ -24,12 +24,31 @@ function longLines (name: string): string[] {
   })
 }
 
+/** Returns the lines that begin with a closing brace and are indented more than the line before. */
+function strayBraces (name: string): string[] {
+  const lines = readFileSync(join(root, name), 'utf8').split('\n')
+  return lines.flatMap((line, index) => {
+    const before = lines[index - 1] ?? ''
+    const isStray = /^ *}/.test(line) && indentation(line) > indentation(before) && !before.includes('`')
+    return isStray ? `${name}:${index + 1}` : []
+  })
+}
+
+function indentation (line: string): number {
+  return line.length - line.trimStart().length
+}
+
+const names = folders.flatMap(folder =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter(name => /\.tsx?$/.test(name))
+    .map(name => join(folder, name))
+)
+
 t.test('lines have 110 columns at most, but for a long text', async t => {
-  const names = folders.flatMap(folder =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter(name => /\.tsx?$/.test(name))
-      .map(name => join(folder, name))
-  )
   t.ok(names.length > 1000)
   t.same(names.flatMap(longLines), [])
+})
+
+t.test('closing braces stand where their blocks begin', async t => {
+  t.same(names.flatMap(strayBraces), [])
 })

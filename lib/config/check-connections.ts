@@ -37,7 +37,7 @@ export function checkConnections (
           at('proxy'),
           'cannot be used: this machine, link-local addresses and metadata services are reached directly'
         )
-           }
+      }
     }
     if (credentials !== undefined && (proxy === undefined || proxy === 'none')) {
       report.add(at('proxy_credentials'), 'only together with proxy', { part: 'name' })
@@ -45,7 +45,7 @@ export function checkConnections (
     if (http2 && !isSecure) report.add(at('http2'), 'needs a base_url with https://')
     else if (http2 && proxyOf(baseUrl, { proxy }, proxies) !== undefined) {
       report.add(at('http2'), 'does not go through a proxy: set `proxy: none`, or leave http2 out')
-         }
+    }
     if (tls === undefined) continue
     if (!isSecure) report.add(at('tls'), 'needs a base_url with https://', { part: 'name' })
     else if ((tls.cert === undefined) !== (tls.key === undefined))

@@ -1,4 +1,7 @@
-/** Checks that callers' keys are unique: otherwise one caller would get the rights of another. */
+/**
+ * Checks that callers' keys are hard to guess, and unique: otherwise one caller would get the rights of
+ * another.
+ */
 
 import type { Config } from '../../schemas/config.ts'
 import type { Secret } from '../core/secret.ts'
@@ -6,8 +9,10 @@ import { firstInvalidChar } from '../text/header-value.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Report } from './report.ts'
 
-/** Minimum characters of a key: fewer than the first is refused, fewer than the second warned about. */
-const [minLength, goodLength] = [8, 24]
+/** Minimum characters of a key in `HEADGATE_API_KEYS`. */
+const minLength = 8
+/** Characters of a key that is hard to guess. A shorter one causes a warning. */
+const goodLength = 24
 
 export interface KeyValues {
   readonly secrets: ReadonlyMap<string, Secret>
@@ -39,6 +44,12 @@ export function checkKeyValues (
     const text = secrets.get(key)?.reveal()
     if (text === undefined) continue
     if (seen.has(text)) report.add(['keys', index, 'key'], 'is the same as that of another key')
+    if (text.length < goodLength) {
+      report.warn(
+        ['keys', index, 'key'],
+        `is too short to be hard to guess; use at least ${goodLength} random characters`
+      )
+    }
     if (ownKeys.some(own => own.name === name)) {
       report.add(['keys', index, 'name'], 'is the name of a key in HEADGATE_API_KEYS')
     }
@@ -48,17 +59,17 @@ export function checkKeyValues (
     const text = own.key.reveal()
     const at = firstInvalidChar(text)
     const { length } = text
-    if (length < minLength)
+    if (length < minLength) {
       report.add(
         ['HEADGATE_API_KEYS'],
         `key ${index + 1} has ${length} characters, which can be guessed; use at least ${goodLength} random ones`
       )
-    else if (length < goodLength) {
+    } else if (length < goodLength) {
       report.warn(
         ['HEADGATE_API_KEYS'],
         `key ${index + 1} has ${length} characters; use at least ${goodLength} random ones`
       )
-         }
+    }
     if (at > 0) {
       report.add(
         ['HEADGATE_API_KEYS'],

@@ -47,7 +47,7 @@ export class RedisMessages {
     if (this.#client.status === 'ready') void this.#subscribe()
     else if (this.#client.status === 'wait') {
       this.#client.connect().catch((error: unknown) => this.#fail(error))
-         }
+    }
   }
 
   /** Reconnects if the client has given up, or receives nothing. Called after each heartbeat. */

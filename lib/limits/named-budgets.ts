@@ -186,4 +186,3 @@ function missingEndUser (): GatewayError {
       'This gateway needs the end user of each call: send `user`, `safety_identifier` or the header `x-litellm-end-user-id`.'
   })
 }
-

@@ -161,4 +161,3 @@ function writersFirst (routes: readonly Route[], isWriter: (route: Route) => boo
     ...routes.filter((_, index) => !wrote[index])
   ]
 }
-

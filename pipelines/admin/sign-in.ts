@@ -173,4 +173,3 @@ function usedUp (): GatewayError {
     message: 'The link is not valid: it works once, and for a limited time.'
   })
 }
-

@@ -108,4 +108,3 @@ t.test('speech is streamed as events only if `stream_format` is `sse`', async t 
   t.equal(speechInput(routedCall({ ...speech, stream_format: 'sse' })).request.stream, true)
   t.equal(speechInput(routedCall({ ...speech, stream_format: 'audio' })).request.stream, false)
 })
-

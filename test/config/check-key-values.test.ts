@@ -42,6 +42,17 @@ t.test('a guessable key from the environment is refused, and a short one gives a
   t.same(warnings('x'.repeat(24)), [])
 })
 
+t.test('a short key in the configuration gives a warning', async t => {
+  const { warnings } = readSettings({
+    text: 'keys:\n- {name: web, key: env:A}\n- {name: app, key: env:B}\n',
+    env: { A: 'x', B: 'y'.repeat(24) },
+    cwd: directory(t)
+  })
+  t.same(warnings.map(({ path, message }) => `${path}  ${message}`), [
+    'keys[0].key  is too short to be hard to guess; use at least 24 random characters'
+  ])
+})
+
 t.test('a guessable admin key from the environment is refused, and a valid one is accepted', async t => {
   const problem =
     'environment  HEADGATE_ADMIN_KEY  must be hga_ and at least 24 letters, digits, hyphens or underscores, such as hga_$(openssl rand -hex 24)'

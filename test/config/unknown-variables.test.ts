@@ -52,7 +52,7 @@ t.test(
     const others = {
       HEADGATE_API_KEY: 'hg_a',
       HEADGATE_TEST_REDIS: 'a',
-      HEADGATE_OWN_KEY: 'a',
+      HEADGATE_OWN_KEY: 'a'.repeat(24),
       HEADGATE_OTHER: 'b',
       HEAD: 'c'
     }

@@ -6,8 +6,7 @@ import type { RedisClient } from '../../lib/coordination/connect-redis.ts'
 /** A connection that is established at once, and records its topics. */
 class Connection
   extends EventEmitter
-  implements Pick<RedisClient, 'status' | 'connect' | 'disconnect' | 'subscribe'>
-{
+  implements Pick<RedisClient, 'status' | 'connect' | 'disconnect' | 'subscribe'> {
   status = 'wait'
   connections = 0
   readonly topics: string[] = []

@@ -168,7 +168,7 @@ t.test('no accepted spelling leads another parser elsewhere', async t => {
         }
       } else if (found.toLowerCase() !== plain.hostname.replace(/^\[|\]$/g, '')) {
         t.fail(`${name} reads ${found} in ${JSON.stringify(text)}`)
-             }
+      }
     }
   }
   t.ok(

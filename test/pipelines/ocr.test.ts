@@ -264,7 +264,7 @@ t.test(
     const { signal } = new AbortController()
     const size = 5_000_000
     const url = dataUrl(Buffer.concat([png, Buffer.alloc(size)]))
-    const three = async <T,>(work: () => Promise<T>): Promise<T[]> =>
+    const three = async <T>(work: () => Promise<T>): Promise<T[]> =>
       await Promise.all([work(), work(), work()])
 
     let start = turns()

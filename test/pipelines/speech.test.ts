@@ -9,10 +9,10 @@ import { eventStream } from '../support/upstream.ts'
 import { testGateway, testKey } from '../support/gateway.ts'
 import { partsOf } from '../support/forms.ts'
 import { secondsOf } from '../support/sound-frames.ts'
-import { providerSettings,  } from '../support/settings.ts'
+import { providerSettings } from '../support/settings.ts'
 import { callWithoutReading, endlessly } from '../support/unread.ts'
 import { until } from '../support/until.ts'
-import { speech, said, sound, wav, start, json, words, verbose,  } from '../support/audio.ts'
+import { speech, said, sound, wav, start, json, words, verbose } from '../support/audio.ts'
 
 /** A third-party decoder; without it only our own code checks the audio frames. */
 const ffmpeg = '/usr/bin/ffmpeg'

@@ -1,6 +1,6 @@
 import type { ChatEvent } from '../../lib/core/events.ts'
 
-const list = <T,>(size: number, item: (index: number) => T): T[] =>
+const list = <T>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 const end = (choice: number): ChatEvent => ({ type: 'choice-end', choice, reason: 'stop' })
 

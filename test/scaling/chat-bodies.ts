@@ -8,7 +8,7 @@ export interface Dimension {
   readonly doublings?: number
 }
 
-const list = <T,>(size: number, item: (index: number) => T): T[] =>
+const list = <T>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 const user = (content: unknown): object => ({ role: 'user', content })
 const hi = [user('hi')]

@@ -6,7 +6,7 @@ import { ChunkBuilder } from '../../lib/dialects/chat-completions/chunk.ts'
 import { toCompletion } from '../../lib/dialects/chat-completions/complete.ts'
 import type { AnswerHead } from '../../lib/dialects/dialect.ts'
 
-const list = <T,>(size: number, item: (index: number) => T): T[] =>
+const list = <T>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 
 t.test('schema keywords are repaired in time linear in the schema', async t => {

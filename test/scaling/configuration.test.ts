@@ -7,7 +7,7 @@ import { readSettings } from '../../lib/config/read-settings.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { mayUseModel } from '../../lib/models/scope.ts'
 
-const map = <T,>(
+const map = <T>(
   size: number,
   name: (index: number) => string,
   value: (index: number) => T

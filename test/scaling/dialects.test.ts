@@ -25,7 +25,7 @@ import type { ResponsesRequest } from '../../schemas/responses.ts'
 
 type Body = (size: number) => object
 
-const list = <T,>(size: number, item: (index: number) => T): T[] =>
+const list = <T>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 const properties = (size: number): object => ({
   type: 'object',

@@ -22,7 +22,7 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 import type { AnswerDialect, AnswerStart } from '../../lib/dialects/dialect.ts'
 import type { Adapter, AdapterInput } from '../../lib/providers/provider.ts'
 
-const list = <T,>(size: number, item: (index: number) => T): T[] =>
+const list = <T>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 const nested = (depth: number): unknown =>
   list(depth, index => index).reduce<unknown>(inner => ({ a: inner }), 1)

@@ -6,7 +6,7 @@ import { nameTools, type NamedTool } from '../../lib/chat/tool-names.ts'
 import { readResult } from '../../lib/mcp/tool-result.ts'
 import type { CallToolResult } from '../../lib/mcp/session.ts'
 
-const list = <T,>(size: number, item: (index: number) => T): T[] =>
+const list = <T>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 
 t.test('tool results become messages in linear time', async t => {

@@ -7,7 +7,7 @@ import { ChatRequest } from '../../schemas/chat.ts'
 import { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import { TranscriptionRequest } from '../../schemas/transcription.ts'
 
-const list = <T,>(size: number, item: (index: number) => T): T[] =>
+const list = <T>(size: number, item: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => item(index))
 
 t.test('chat requests are validated in linear time', async t => {

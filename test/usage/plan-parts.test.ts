@@ -54,7 +54,7 @@ async function addKeys ({ query }: Database): Promise<void> {
 }
 
 function randomRow (random: (below: number) => number, number: number): UsageRow {
-  const oneOf = <T,>(values: readonly T[]): T => values[random(values.length)] as T // there is always one
+  const oneOf = <T>(values: readonly T[]): T => values[random(values.length)] as T // there is always one
   const tags = ['a', 'b', 'c'].filter(() => random(3) === 0)
   return usageRowOf(number, {
     at_ms: firstMs + random(days * dayMs),

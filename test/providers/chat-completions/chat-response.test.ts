@@ -2,7 +2,7 @@ import t from 'tap'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { readResponse } from '../../support/adapters.ts'
-import { ask,  } from '../../support/chat-completions.ts'
+import { ask } from '../../support/chat-completions.ts'
 
 t.test('a complete answer gives the events of the equivalent stream', async t => {
   const complete = {
