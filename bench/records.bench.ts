@@ -1,6 +1,6 @@
 /**
  * Measures the cost of a call's record, step by step: usage row, journal, database and log line, for 32 calls
- * in one turn of the event loop.
+ * in one tick of the event loop.
  */
 
 import { equal, match, ok } from 'node:assert/strict'
@@ -110,7 +110,7 @@ function recorderOf (of: Ledger): UsageRecorder {
   return new UsageRecorder({ ledger: of, limiter: new LocalLimiter(), services: () => ({ models }) })
 }
 
-/** Records the calls of one turn of the event loop, from start to end. */
+/** Records the calls of one tick of the event loop, from start to end. */
 async function recorded (by: UsageRecorder): Promise<Call[]> {
   const turn = Array.from({ length: callsOfTurn }, completedCall)
   for (const call of turn) by.journalSent(call)

@@ -144,7 +144,7 @@ export async function createGateway (settings: Settings, options: GatewayOptions
   } catch (error) {
     for (const close of opened.toReversed()) {
       await close().catch((failure: unknown) => {
-        options.log.error({ cause: loggableError(failure) }, 'closing after a failed start failed')
+        options.log.error({ cause: loggableError(failure) }, 'cleanup after a failed start also failed')
       })
     }
     throw error

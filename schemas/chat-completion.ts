@@ -121,7 +121,7 @@ export const AnswerMessage = Type.Object({
   audio: Type.Optional(
     Type.Object({
       id: Type.String(),
-      data: Type.String({ description: 'The sound in base64.' }),
+      data: Type.String({ description: 'The audio in base64.' }),
       expires_at: Type.Integer(),
       transcript: Type.String()
     })

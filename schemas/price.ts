@@ -75,7 +75,7 @@ export const priceFields = {
       },
       {
         additionalProperties: false,
-        description: 'Prices of all tokens of an answer whose prompt is longer than that.'
+        description: 'Prices of all tokens of an answer whose prompt exceeds `above_prompt_tokens`.'
       }
     )
   ),

@@ -90,7 +90,7 @@ export const TextCompletionRequest = Type.Object(
     ),
     ...guardsOption
   },
-  { description: 'Asks how a text goes on.' }
+  { description: 'A text completion request.' }
 )
 
 /** After `validate`: top-level nulls are removed. */

@@ -45,10 +45,10 @@ export const ModelTraits = Type.Object(
         'Default: what the provider allows.'
     ),
     min_output_tokens: Count(
-      'Least limit of tokens; a lower one is raised to it. Default: 16 at the Responses API, else 1.'
+      'Minimum token limit; lower limits are raised to it. Default: 16 at the Responses API, else 1.'
     ),
     sampling: Flag(
-      'Takes `temperature`, `top_p`, `top_k` and `logit_bias`, also while it thinks. Where not, they are left out.'
+      'Takes `temperature`, `top_p`, `top_k` and `logit_bias`, even while it thinks. If false, they are left out.'
     ),
     efforts: Type.Optional(
       Type.Array(OneOf([...efforts, 'default']), {
@@ -57,7 +57,7 @@ export const ModelTraits = Type.Object(
       })
     ),
     default_effort: Type.Optional(
-      OneOf([...efforts], { description: 'The effort of a request without one. Default: it thinks.' })
+      OneOf([...efforts], { description: 'The effort that the model uses if the request sets none. Default: unspecified, but the model thinks.' })
     ),
     thinking: Type.Optional(
       Type.Array(OneOf(['budget', 'adaptive', 'level']), {
@@ -68,8 +68,8 @@ export const ModelTraits = Type.Object(
     ),
     thinking_budget: Section(
       {
-        min: Count('Least tokens of a budget.'),
-        max: Count('Most tokens of a budget.')
+        min: Count('Minimum thinking budget, in tokens.'),
+        max: Count('Maximum thinking budget, in tokens.')
       },
       'Bounds of a thinking budget; one outside becomes the nearest. Default: any.'
     ),
@@ -81,7 +81,7 @@ export const ModelTraits = Type.Object(
       'Fewest tokens that its provider keeps in the prompt cache. Without it, `cache_marks` marks nothing.'
     ),
     stop: Flag(
-      'Takes `stop`. Where not, a request with it is refused, since the answer would be a longer one; callers of the Messages API get that answer.'
+      'Takes `stop`. If false, requests with `stop` are refused, except those of the Messages API, which lose it: the answer may be longer.'
     ),
     thought_signatures: Flag('Tool calls of the history must carry the signature they came with.'),
     responses_only: Flag(

@@ -189,7 +189,7 @@ export const mutations: Scenario = {
         .join(', ')
       return [
         finding('no body gives a 500', unexpected.length === 0, unexpected[0] ?? counts),
-        finding('the process lives', alive, `${(count / seconds).toFixed(0)} bodies/s, ${world.rssMb()} MB`)
+        finding('the process keeps running', alive, `${(count / seconds).toFixed(0)} bodies/s, ${world.rssMb()} MB`)
       ]
     } finally {
       await world.stop()

@@ -363,7 +363,7 @@ const otherInputs: readonly Input[] = [
 
 interface Group {
   readonly inputs: readonly Input[]
-  /** Processor time that one turn of the event loop may take, in milliseconds on an idle machine. */
+  /** Processor time that one tick of the event loop may take, in milliseconds on an idle machine. */
   readonly maxTurnMs: number
 }
 
@@ -393,7 +393,7 @@ const groups: Readonly<Record<string, Group>> = {
 
 /** The most expensive bodies, one after another: none of them blocks the process for long. */
 export const stalls: Scenario = {
-  name: 'turns of the event loop',
+  name: 'ticks of the event loop',
   run: async () => {
     const turns = watchTurns()
     const upstream = await fakeProvider(largeAnswers)

@@ -50,7 +50,7 @@ export async function updateKey (
 }
 
 /**
- * Gives a key a new text.
+ * Replaces a key's secret.
  *
  * @param overlapMs how long the previous text also works
  */

@@ -168,7 +168,7 @@ function groupsOf (
     Object.hasOwn(elsewhere, groupsClaim) &&
     Object.keys(roles).length > 0
   ) {
-    throw new Error('the provider keeps the groups elsewhere: have it send only those of this client')
+    throw new Error('the provider did not include the groups in the token; configure it to send only the groups assigned to this client')
   }
   return (Array.isArray(groups) ? groups : [groups]).filter(group => typeof group === 'string')
 }

@@ -259,7 +259,7 @@ function refused (cause?: unknown): GatewayError {
 /** The same answer for an unknown passkey and for one that does not match. */
 function wrongPasskey (cause?: unknown): GatewayError {
   return new GatewayError('invalid_credentials', {
-    message: 'No user of this gateway has this passkey.',
+    message: 'This passkey is not registered here. Sign in another way, then add it.',
     cause
   })
 }

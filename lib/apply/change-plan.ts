@@ -189,7 +189,7 @@ function keySteps (
   }
   const user = owner === undefined ? undefined : users.get(normalEmail(owner))
   if (owner !== undefined && user === undefined) {
-    problems.push(`keys: ${name} is to be owned by ${owner}, and no user has this email.`)
+    problems.push(`keys: ${name} should belong to ${owner}, but no user has this email.`)
     return []
   }
   const settings = {
@@ -208,7 +208,7 @@ function keySteps (
     }]
   }
   if (project !== undefined && projects.get(project)?.id !== before.project_id) {
-    const other = `${name} is in another project than ${project}, and keys stay where they are`
+    const other = `${name} belongs to a project other than ${project}, and keys cannot be moved between projects`
     problems.push(`keys: ${other}. Revoke it, or use another name.`)
     return []
   }

@@ -60,7 +60,7 @@ function checkUnset ({ projects = [], users = [], keys = [] }: OrganisationFile,
   for (const [section, entries] of [['projects', projects], ['users', users], ['keys', keys]] as const) {
     for (const [index, { unset = [], ...entry }] of entries.entries()) {
       for (const field of unset.filter(field => field in entry)) {
-        report.add([section, index, field], 'cannot be set and in `unset`: choose one')
+        report.add([section, index, field], 'cannot be both set and listed in `unset`')
       }
     }
   }

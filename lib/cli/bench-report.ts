@@ -55,9 +55,9 @@ function rowNotes ({ failures, providerCalls, answered, budgetUsed }: Row): stri
   return [
     ...Object.entries(failures).map(([reason, count]) => `${count} calls failed: ${reason}`),
     ...providerCalls < answered
-      ? [`${answered - providerCalls} answers did not come from the provider; is a cache on?`]
+      ? [`${answered - providerCalls} answers did not come from the provider; is caching enabled?`]
       : [],
-    ...budgetUsed === undefined ? [] : [providerCalls === 0 ? `${used} Was it used up before?` : used]
+    ...budgetUsed === undefined ? [] : [providerCalls === 0 ? `${used} Was the budget already used up?` : used]
   ]
 }
 

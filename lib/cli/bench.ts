@@ -73,7 +73,7 @@ gateway keeps up. Only the two gateways are contacted.
   --address URL                     where the gateways reach it (default: http://${defaults.listen})
   --rates LIST                      calls a second (default: ${defaults.rates}); at most ${most.rate}
   --seconds N                       of each lane and rate (default: ${defaults.seconds})
-  --lanes TEXT                      lanes whose name holds the text (default: all)
+  --lanes TEXT                      only lanes whose name contains TEXT (default: all)
   --wait SECONDS                    for the gateways to have the provider (default: ${defaults.wait})
   --json                            print {"provider", "rows", "notes", "limits"}
 

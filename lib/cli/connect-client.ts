@@ -26,8 +26,7 @@ Prints the settings that the program needs to use this gateway, and where they b
 reads it from ${keyVariable}.
 
   --url URL            default: that of the gateway that runs here, else that of its configuration
-  --model MODEL        any model, route or alias; default: sandbox/echo, which tries the connection, where the
-                       sandbox is on
+  --model MODEL        any model, route or alias; default: sandbox/echo, which tests the connection, if the sandbox is on
   --small-model MODEL  for titles and other small tasks; default: the same
   --write              puts them into the file, beside what it has; a copy of the file is kept
   --file FILE          another file than the one that the program reads
@@ -69,7 +68,7 @@ reads it from ${keyVariable}.
       const content = existing === undefined ? settings.print(gateway) : settings.merge(existing, gateway)
       if (content === undefined) {
         throw new CommandError(
-          `${file} has such settings already, or cannot be read. Without --write they are printed, to be added by hand.`
+          `${file} already has these settings or cannot be read. Run without --write to print them, and add them by hand.`
         )
       }
       const copy = existing === undefined ? undefined : await copyOf(file)

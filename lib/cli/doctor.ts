@@ -30,9 +30,7 @@ const timeoutMs = 5_000
 export const doctor: Command = {
   usage: `Usage: headgate doctor [-c FILE] [--json]
 
-Checks everything a gateway needs: the configuration, the store and its clock, Redis, the provider of
-identities, certificates, the port of metrics, where usage is exported to, each tool server, which is
-connected to, and each provider, whose model list is requested, which is free. If the
+Checks everything a gateway needs: the configuration, the store and its clock, Redis, the identity provider, certificates, the metrics port and export targets. It also connects to each tool server, and requests each provider's model list, which is free. If the
 configuration is invalid, prints its problems as "headgate check" does, and nothing else.
 
   -c, --config FILE

@@ -55,7 +55,7 @@ export const importCommand: Command = {
   usage: `Usage: headgate import litellm [--config FILE] [--database URL] [--apply] [OPTIONS]
        headgate import bifrost --config FILE [--apply] [OPTIONS]
 
-Converts the config.yaml of LiteLLM's proxy, and brings its keys, teams, users, budgets and spending from its
+Converts the config.yaml of LiteLLM's proxy, and imports its keys, teams, users, budgets and spending from its
 database; or converts the config.json of Bifrost, which holds its virtual keys as well. Without --apply it only
 prints the plan, which says of each entry and each column: exact, approximate, manual (you have to do
 something) or unsupported. The other gateway is never changed.
@@ -172,7 +172,7 @@ async function readTables (database: string, { env }: Terminal): Promise<Foreign
     throw new CommandError(`the database of LiteLLM cannot be read: ${reason}.`, { cause: error })
   }
   if (!tables.rows.has('LiteLLM_VerificationToken')) {
-    throw new CommandError('the database has no table LiteLLM_VerificationToken: is it the one of LiteLLM?')
+    throw new CommandError('the database has no table LiteLLM_VerificationToken: is this the database of LiteLLM?')
   }
   return tables
 }

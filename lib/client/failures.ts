@@ -60,7 +60,7 @@ export function failureBeforeHead (
   if (status !== undefined) {
     return new GatewayError('upstream_invalid_response', {
       message:
-        `The provider answered with status ${status}, which was not requested: its \`base_url\` in the ` +
+        `The provider answered with status ${status}, which the request did not ask for: its \`base_url\` in the ` +
         'configuration may be wrong (see `headgate doctor`).',
       cause: error,
       acceptedByProvider: hasResponseBegun

@@ -40,7 +40,7 @@ export function checkConnections (
       }
     }
     if (credentials !== undefined && (proxy === undefined || proxy === 'none')) {
-      report.add(at('proxy_credentials'), 'only together with proxy', { part: 'name' })
+      report.add(at('proxy_credentials'), 'requires proxy', { part: 'name' })
     }
     if (http2 && !isSecure) report.add(at('http2'), 'needs a base_url with https://')
     else if (http2 && proxyOf(baseUrl, { proxy }, proxies) !== undefined) {

@@ -72,7 +72,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
       )
     }
     if (key !== undefined && keys !== undefined) {
-      report.add(['providers', id, 'api_keys'], 'not together with api_key', { part: 'name' })
+      report.add(['providers', id, 'api_keys'], 'cannot be combined with api_key', { part: 'name' })
     }
     if (kinds[kindOf(id, kind)].inProcess === 'simulator') checkSandboxOptions(id, options, report)
     else checkOptions(id, kindOf(id, kind), options, report)
@@ -106,8 +106,8 @@ function checkOptions (
   for (const [name, value] of Object.entries(options)) {
     const path = ['providers', id, 'options', name]
     if (kinds[kind].options?.includes(name) !== true)
-      report.warn(path, 'has no effect on this kind', { part: 'name' })
-    else if (typeof value !== 'string') report.add(path, 'must be text')
+      report.warn(path, 'has no effect for this kind', { part: 'name' })
+    else if (typeof value !== 'string') report.add(path, 'must be a string')
   }
 }
 
@@ -160,7 +160,7 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
     report.add(['tools', 'proxy'], 'is not a valid URL')
   }
   if (tools.proxy_credentials !== undefined && tools.proxy === undefined) {
-    report.add(['tools', 'proxy_credentials'], 'only together with proxy', { part: 'name' })
+    report.add(['tools', 'proxy_credentials'], 'requires proxy', { part: 'name' })
   }
   for (const [slug, { url, command, args, env, headers }] of Object.entries(servers)) {
     const path = ['mcp_servers', slug]
@@ -168,15 +168,15 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
     if (url === undefined && command === undefined) {
       report.add(path, 'requires a url or a command', { part: 'name', unless: [...path, 'url'] })
     } else if (url !== undefined && command !== undefined) {
-      report.add([...path, 'command'], 'not together with url', { part: 'name' })
+      report.add([...path, 'command'], 'cannot be combined with url', { part: 'name' })
     } else if (url !== undefined) {
       if (!URL.canParse(url)) report.add([...path, 'url'], 'is not a valid URL')
-      if (args.length > 0) report.add([...path, 'args'], 'only together with command', { part: 'name' })
+      if (args.length > 0) report.add([...path, 'args'], 'requires command', { part: 'name' })
       if (Object.keys(env).length > 0) {
-        report.add([...path, 'env'], 'only together with command', { part: 'name' })
+        report.add([...path, 'env'], 'requires command', { part: 'name' })
       }
     } else if (Object.keys(headers).length > 0) {
-      report.add([...path, 'headers'], 'only together with url', { part: 'name' })
+      report.add([...path, 'headers'], 'requires url', { part: 'name' })
     }
   }
 }
@@ -296,7 +296,7 @@ function entriesOf (fields: BudgetFields): Array<{ readonly path: Path, readonly
 
 /** Checks that windows of named parties begin at a quarter of an hour, the smallest unit of their sums. */
 function checkQuarters (path: Path, fields: BudgetFields, report: Report): void {
-  const reason = 'this usage is summed by quarter of an hour'
+  const reason = 'this usage is totalled in 15-minute intervals'
   for (const { path: at, each: { every, from } } of entriesOf(fields)) {
     if (every !== undefined && lengthMs(every) % quarterMs > 0) {
       report.add([...path, ...at, 'every'], `must be a multiple of 15m, such as 15m, 6h or 30d: ${reason}`)
@@ -370,7 +370,7 @@ function checkPorts ({ server, metrics }: Config, report: Report): void {
 
 function checkCoordination ({ coordination: { sentinel, cluster } }: Config, report: Report): void {
   if (sentinel !== undefined && cluster) {
-    report.add(['coordination', 'sentinel'], 'not together with cluster', { part: 'name' })
+    report.add(['coordination', 'sentinel'], 'cannot be combined with cluster', { part: 'name' })
   }
 }
 
@@ -526,7 +526,7 @@ function checkExport (
   if (directory === undefined && s3 === undefined) {
     report.add(path, 'requires a directory or s3', { part: 'name', unless: [...path, 's3'] })
   } else if (directory !== undefined && s3 !== undefined) {
-    report.add([...path, 's3'], 'not together with directory', { part: 'name' })
+    report.add([...path, 's3'], 'cannot be combined with directory', { part: 'name' })
   }
   if (s3?.endpoint !== undefined && !URL.canParse(s3.endpoint)) {
     report.add([...path, 's3', 'endpoint'], 'is not a valid URL')

@@ -49,7 +49,7 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
         report.warn([...path, 'alias'], 'belongs to a disabled provider, so it is never tried')
       }
       for (const name of Object.keys(changes)) {
-        report.add([...path, name], 'not together with alias', { part: 'name' })
+        report.add([...path, name], 'cannot be combined with alias', { part: 'name' })
       }
       continue
     }
@@ -132,7 +132,7 @@ function checkSettings (path: Path, given: Readonly<Record<string, unknown>>, re
     report.add([...path, ...loc], `is not valid in a request: ${msg}`)
   }
   if (given['top_logprobs'] !== undefined && given['logprobs'] !== true) {
-    report.add([...path, 'top_logprobs'], 'only together with logprobs: true')
+    report.add([...path, 'top_logprobs'], 'requires logprobs: true')
   }
 }
 

@@ -108,14 +108,14 @@ function lastFirst (paths: readonly Path[]): Path[] {
 const namesOfOthers: ReadonlyMap<string, string> = new Map([
   [
     'model_list',
-    'is an entry of LiteLLM: name the servers in `providers`, where models are `provider/model`, and your own names for them in `models` and `routes`'
+    'is a LiteLLM setting: name the servers in `providers`, where models are `provider/model`, and your own names for them in `models` and `routes`'
   ],
-  ['litellm_settings', 'is an entry of LiteLLM: see `limits`, `calls` and `usage`'],
+  ['litellm_settings', 'is a LiteLLM setting: see `limits`, `calls` and `usage`'],
   [
     'router_settings',
-    'is an entry of LiteLLM: name the models that stand in for each other, and their strategy, in `routes`'
+    'is a LiteLLM setting: list the fallback models and their strategy in `routes`'
   ],
-  ['general_settings', 'is an entry of LiteLLM: see `server`, `keys` and `store`']
+  ['general_settings', 'is a LiteLLM setting: see `server`, `keys` and `store`']
 ])
 
 function describe (error: ErrorObject, path: Path, report: Report): void {

@@ -121,7 +121,7 @@ function childrenOf (token: Yaml.CST.Token): ReadonlyArray<Yaml.CST.Token | null
 function sentence ({ code, message }: YAMLError): string {
   switch (code) {
     case 'MULTIPLE_DOCS': return 'only one document is allowed'
-    case 'NON_STRING_KEY': return 'the name of an entry must be text'
+    case 'NON_STRING_KEY': return 'the name of an entry must be a string'
     case 'UNEXPECTED_TOKEN': return 'not valid YAML: unexpected content'
     case 'BAD_DQ_ESCAPE': return 'not valid YAML: unknown escape sequence'
     case 'TAG_RESOLVE_FAILED': return 'tags (`!name`) are not supported'

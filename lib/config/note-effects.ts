@@ -45,7 +45,7 @@ function noteShares (settings: Settings, note: Report['warn']): void {
     if (routes.length < 2 || by !== 'weight' || bySession !== true) continue
     note(
       ['routes', name, affinity === undefined ? 'strategy' : 'affinity'],
-      'weights are shares of sessions, not of calls: `affinity: false` makes them shares of calls'
+      'weights apply per session, because affinity is on; set `affinity: false` to apply them per call'
     )
   }
 }

@@ -94,7 +94,7 @@ function read (reference: string, { environment, files }: SecretSources): Secret
 function whyUnusable (secret: Secret, reference: string, path: Path): string | undefined {
   const text = secret.reveal()
   if (isPem(path)) {
-    return text.includes('-----BEGIN ') ? undefined : `${sourceOf(reference)} contains nothing in PEM`
+    return text.includes('-----BEGIN ') ? undefined : `${sourceOf(reference)} contains no PEM data`
   }
   if (/[\r\n\0]/.test(text)) return `${sourceOf(reference)} contains more than one line`
   if (isVariable(path) || isHeaderSafe(text)) return undefined

@@ -25,7 +25,7 @@ Written from the schema by \`npm run docs\`; do not edit. \`headgate.example.yam
 every entry in place. Without a file, every entry has its default.
 
 - \`<name>\` is a name of your choice, \`[]\` an item of a list.
-- Entries in \`_ms\` are milliseconds, entries in \`_bytes\` bytes, prices USD per million tokens.
+- Entries in \`_ms\` are milliseconds, entries in \`_bytes\` bytes. Prices of tokens are USD per million; other prices are USD for the unit in their name.
 - A *secret* is \`env:NAME\` (a variable) or \`file:PATH\`, never the value itself. White space around the value is ignored.
 - Variables of the environment win over the file: ${variableTexts.join(', ')}. \`.env.example\` lists all of Headgate's variables.
 

@@ -46,7 +46,7 @@ export const codes = {
   invalid_credentials: {
     status: 401,
     type: 'authentication_error',
-    message: 'The email or the password is wrong.'
+    message: 'Sign-in failed: the credentials are wrong, used or expired.'
   },
   insufficient_permissions: {
     status: 403,
@@ -223,7 +223,7 @@ export const codes = {
   upstream_quota_exhausted: {
     status: 503,
     type: 'server_error',
-    message: 'The quota of this gateway at the provider is exhausted.',
+    message: 'The quota of the gateway at the provider is exhausted. Use a model of another provider.',
     fault: 'credential'
   },
   deferred_result_lost: {

@@ -46,6 +46,6 @@ export function completionTooLarge (maxBytes: number): GatewayError {
 export function noRoomFor (maxBytes: number): GatewayError {
   return new GatewayError('insufficient_quota', {
     status: 429,
-    message: `The completion was already returned and was not stored: the deferred completions of this key take almost ${formatMegabytes(maxBytes)}.`
+    message: `The completion was already returned and was not stored: the deferred completions of this key are close to the limit of ${formatMegabytes(maxBytes)}.`
   })
 }

@@ -170,7 +170,7 @@ class S3Destination implements Destination {
     try {
       await this.#send(key, { method: 'DELETE', query: { uploadId } }, AbortSignal.timeout(connectMs))
     } catch {
-      throw new Error('a part failed, and the bucket keeps those before', { cause })
+      throw new Error('a part failed to upload, and the incomplete upload could not be deleted', { cause })
     }
   }
 }
@@ -202,7 +202,7 @@ async function * readPiece ({ file, from, bytes }: Piece): AsyncGenerator<Buffer
   yield * createReadStream(file, { start: from, end: from + bytes - 1 }) as AsyncIterable<Buffer>
 }
 
-/** Says what the bucket answered: of its text the code alone, which has no part of the request in it. */
+/** An error from the bucket. Keeps only the error code, because the message may quote the request. */
 class S3Refusal extends Error {
   readonly code: string | undefined
 

@@ -107,7 +107,7 @@ export class PatternFilter implements TextFilter {
   /** Returns an error that names the guard whose finding could not be replaced. */
   refusal ({ replacement }: TextEdit): GatewayError {
     return new GatewayError('content_refused', {
-      message: `This call was refused: ${replacement} was found where nothing may be replaced, such as in signed reasoning or an unknown field.`
+      message: `This call was refused: ${replacement} was found in content that cannot be masked, such as signed reasoning or an unknown field.`
     })
   }
 

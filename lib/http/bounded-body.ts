@@ -60,7 +60,7 @@ export class BoundedBody extends Transform {
     if (this.#hasTooManyCarriageReturns(bytes)) {
       return done(
         new GatewayError('invalid_value', {
-          message: 'The form has too many carriage returns for a recording, an image or a text.'
+          message: 'The form contains too many carriage returns. Check that the file is not corrupted.'
         })
       )
     }

@@ -9,7 +9,7 @@ import { GatewayError } from '../core/errors.ts'
 const elsewhere: ReadonlyArray<readonly [path: RegExp, sentence: string]> = [
   [
     /^\/v1\/(?:messages\/)?batches\b/,
-    'Batches are not available. Send each request by itself, or with `deferred: true` to POST /v1/chat/completions: xAI defers its models, and the gateway all others where the operator has set `deferred.for_all_providers`.'
+    'Batches are not available. Send each request by itself, or with `deferred: true` to POST /v1/chat/completions: xAI supports this for its own models; for all others, the operator must set `deferred.for_all_providers`.'
   ],
   [
     /^\/v1\/(?:files|uploads)\b/,
@@ -21,7 +21,7 @@ const elsewhere: ReadonlyArray<readonly [path: RegExp, sentence: string]> = [
   ],
   [
     /^\/v1\/vector_stores\b/,
-    'Vector stores are not available. POST /v1/embeddings makes the vectors for one of your own.'
+    'Vector stores are not available. Use POST /v1/embeddings to create vectors for your own store.'
   ],
   [
     /^\/v1\/realtime\b/,
@@ -86,7 +86,7 @@ export class NotFound {
       return `\`${served.slice('/v1'.length)}\` is served at \`${served}\`.`
     }
     if (served !== undefined && below > 0) {
-      return `The base URL of the client is too long: this is served at \`${served}\`.`
+      return `The base URL of the client contains extra path segments. Remove them; this endpoint is served at \`${served}\`.`
     }
     const spelt = [`${meant}s`, meant.replace(/s$/, '')].find(candidate => this.#fixed.has(candidate))
     return spelt === undefined

@@ -42,7 +42,7 @@ export class SmallPieces {
     this.#sizeBytes += bytes.length
     if (this.#count > maxTinyPieces && this.#sizeBytes < this.#count * tinyBytes) {
       throw new GatewayError('invalid_value', {
-        message: `The body has more than ${maxTinyPieces} chunks of a few bytes each. Send larger ones.`
+        message: `The body has more than ${maxTinyPieces} chunks of a few bytes each. Send larger chunks.`
       })
     }
     if (bytes.length >= minPieceBytes) {

@@ -56,7 +56,7 @@ export function readBifrostBudget (
   const { fromMs } = periodAt(windowOfBudget(budget), nowMs)
   const isOver = isKnown && resetMs < fromMs - 999
   const isExact = per !== undefined || (!isAligned && isKnown)
-  const difference = isAligned ? 'not of the calendar' : `in periods from ${someBeginning.slice(0, 10)} on`
+  const difference = isAligned ? 'not a calendar period' : `in periods from ${someBeginning.slice(0, 10)} on`
   const text = amount === 0 ? 'revoked: nothing may be spent' : budgetText(budget)
   return {
     path,

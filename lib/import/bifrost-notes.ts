@@ -68,7 +68,7 @@ export const bifrostNotes: ReadonlyArray<readonly [path: string, verdict: Verdic
   ['framework.pricing.pricing_sync_interval', 'exact', 'a changed file of `catalogue` is read at once'],
   ['framework.pricing.live_models_sync_interval', 'exact', 'unknown models can be called too'],
   ['websocket', 'unsupported', 'there is no API over WebSocket'],
-  ['cluster_config', 'manual', 'set `coordination.url`: docs/scaling.md'],
+  ['cluster_config', 'manual', 'set `coordination.url`: see docs/operations.md#redis'],
   ['guardrails_config', 'manual', 'see `stages` in docs/guards.md'],
   ['alerting', 'manual', 'set `alerts`: docs/alerts.md'],
   ['audit_logs', 'exact', 'the audit log is always on'],

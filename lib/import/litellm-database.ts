@@ -16,7 +16,7 @@ import { isContainer, isObject, type JsonObject } from '../json/type-guards.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
 import type { ForeignTables, SummedTable } from '../stores/postgres/read-foreign-tables.ts'
 
-/** The names of the tables of LiteLLM begin so. */
+/** Prefix of LiteLLM's table names. */
 export const tablePrefix = 'LiteLLM_'
 export const litellmTables = new Map<string, SummedTable | 'rows'>([
   ...Object.keys(litellmColumns).map(name => [name, 'rows'] as const),
@@ -76,7 +76,7 @@ function pathIn (paths: ReadonlyMap<string, string>, path: string): string {
 
 interface ToolServer { readonly id: string, readonly slug: string, readonly isOpen: boolean }
 
-/** Completes a configuration with what the proxy has stored in its database, which stands above the file. */
+/** Completes a configuration with what the proxy has stored in its database, which overrides the file. */
 class DocumentReader {
   readonly #rows: ReadonlyMap<string, readonly JsonObject[]>
   readonly #plan: ColumnPlan

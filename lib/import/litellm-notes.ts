@@ -106,7 +106,7 @@ export const settingNotes: ReadonlyArray<readonly [entry: string, verdict: Verdi
   [
     'general_settings.pass_through_endpoints',
     'unsupported',
-    'only the endpoints of docs/getting-started.md are served'
+    'only the endpoints listed in README.md are served'
   ],
   ['general_settings.set_verbose', 'exact', '`server.log_level` instead'],
   ['general_settings.json_logs', 'exact', 'the log is JSON'],

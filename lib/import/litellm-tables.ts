@@ -47,7 +47,7 @@ export const litellmColumns: ColumnNotes = {
   },
   LiteLLM_DeprecatedVerificationToken: {
     ...makers,
-    id: ['exact', 'keys go by their digests'],
+    id: ['exact', 'keys are matched by digest'],
     token: ['exact', 'the digest before, which works until its time'],
     active_token_id: ['exact', 'the key that it belongs to'],
     revoke_at: ['exact', 'the time until which the digest before works']
@@ -147,9 +147,9 @@ export const litellmColumns: ColumnNotes = {
   },
   LiteLLM_OrganizationMembership: {
     ...makers,
-    user_id: ['approximate', 'members are of projects'],
-    organization_id: ['approximate', 'members are of projects'],
-    user_role: ['approximate', 'members are of projects'],
+    user_id: ['approximate', 'members belong to projects, not to this level'],
+    organization_id: ['approximate', 'members belong to projects, not to this level'],
+    user_role: ['approximate', 'members belong to projects, not to this level'],
     spend: earlier,
     budget_id: memberBudget
   },
@@ -200,7 +200,7 @@ export const litellmColumns: ColumnNotes = {
   },
   LiteLLM_CredentialsTable: {
     ...makers,
-    credential_id: ['exact', 'credentials go by their names'],
+    credential_id: ['exact', 'imported by credential name'],
     credential_name: ['exact', 'an entry of credential_list: see its line'],
     display_name: ['approximate', 'only a description'],
     credential_values: ['exact', 'an entry of credential_list: see its line'],

@@ -237,7 +237,7 @@ class RunParser {
     const { value } = this.#current
     const outer = this.#outer.pop()
     if (outer === undefined || Array.isArray(value) !== (this.#bytes[this.#at] === closeList)) {
-      throw new SyntaxError('a bracket too many')
+      throw new SyntaxError('unexpected closing bracket')
     }
     this.#appendLast()
     this.#current = outer

@@ -31,7 +31,7 @@ const forms: Readonly<Record<WebhookFormat, Form>> = {
       texts: texts.map(({ point, text }) => ({ point, text }))
     }),
     verdict: ({ refuse, texts, findings }) => {
-      if (refuse !== undefined && typeof refuse !== 'string') throw new TypeError('`refuse` must be a text')
+      if (refuse !== undefined && typeof refuse !== 'string') throw new TypeError('`refuse` must be a string')
       if (findings !== undefined && !(Number.isSafeInteger(findings) && Number(findings) >= 0)) {
         throw new TypeError('`findings` must be a whole number, 0 or more')
       }

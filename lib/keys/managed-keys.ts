@@ -133,7 +133,7 @@ export class ManagedKeys {
   }
 
   /**
-   * Gives a key a new text; the previous text works for `overlapMs` more.
+   * Replaces a key's secret; the previous one works for `overlapMs` more milliseconds.
    *
    * @throws GatewayError `conflict` as `update` does
    */

@@ -1,4 +1,4 @@
-/** Logs that a soft budget is used up: once per window and process. */
+/** Logs that soft budget exceeded: once per window and process. */
 
 import { PrunedMap } from '../async/pruned-map.ts'
 import type { Call } from '../core/call.ts'
@@ -34,7 +34,7 @@ export class BudgetWarnings {
           budget,
           ...endMs !== Infinity && { until: new Date(endMs).toISOString() }
         },
-        'a soft budget is used up'
+        'soft budget exceeded'
       )
     }
   }

@@ -86,7 +86,7 @@ export interface EstimateParts {
   readonly units?: Partial<UnitsEstimate> & Pick<UnitsEstimate, 'typical'>
 }
 
-/** Makes an estimate of its parts and their defaults. */
+/** Builds an estimate from its parts, filling in defaults. */
 export function estimateOf ({ prompt, answer, units }: EstimateParts): Estimate {
   return {
     prompt: { max: prompt.typical, media: noMedia, writesCache: false, ...prompt },

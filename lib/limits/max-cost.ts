@@ -211,7 +211,7 @@ export function checkInspectionAffordable (
     (record.caller.usesOwnProviderKey === true ? 0 : maxCostOf(routes, models, answered))
   if (used + maxCostOf([route], models, amounts) <= record.cost.maxCostNanoUsd) return
   throw new GatewayError('insufficient_quota', {
-    message: 'Too little is left of a budget of this call for a guard to inspect it. Send a shorter request.'
+    message: 'The remaining budget is too small for a guard to inspect this call. Send a shorter request.'
   })
 }
 

@@ -60,7 +60,7 @@ export function writeLine (
 }
 
 /**
- * Passes each further line of the process's log on as well, as JSON in any case.
+ * Also sends every later log line to `copy`, always as JSON.
  *
  * @param copy `undefined` to stop
  */

@@ -102,7 +102,7 @@ const explanations: ReadonlyArray<Explanation & { readonly matches: (failed: Fai
   },
   {
     matches: hasCode(noMemoryCode),
-    message: 'The gateway has no memory for the answer of the tool server.',
+    message: 'The gateway does not have enough free memory for the response of the tool server.',
     recommendation: 'Try again later, or have the tool return less.'
   },
   {

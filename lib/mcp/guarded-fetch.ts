@@ -57,7 +57,7 @@ class PortRefused extends Error {
   readonly code = portRefused
 
   constructor () {
-    super('The port belongs to another protocol.')
+    super('Connections to this port are blocked, because it belongs to another protocol.')
     this.name = 'PortRefused'
   }
 }

@@ -136,7 +136,7 @@ function callerHeadersOf ({ headers, credentials }: RequestedServer): Record<str
     if (reserved.has(name)) continue
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || !isHeaderSafe(value)) {
       throw new ToolServerFailure('resolve', 'A header for the tool server is not valid.', {
-        recommendation: 'Remove line breaks and unusual characters from `headers` and `authorization`.'
+        recommendation: 'Remove line breaks and other characters that HTTP headers do not allow from `headers` and `authorization`.'
       })
     }
     callerHeaders[name] = new Secret(value)

@@ -253,7 +253,7 @@ function leftOutError (names: ReadonlySet<string>): ToolServerError {
     'list',
     `These tools of the server have no name and were skipped: ${[...names].slice(0, 10).join(', ')}.`,
     {
-      recommendation: 'Use the other tools, or have the server name each tool.'
+      recommendation: 'Use the other tools, or ask the operator of the server to give each tool a name.'
     }
   ).toError()
 }
@@ -265,7 +265,7 @@ function leftOutError (names: ReadonlySet<string>): ToolServerError {
  */
 function checkVersion ({ name, version }: ToolServerTarget, reported: string | undefined): void {
   if (version === undefined || reported === version || reported?.startsWith(`${version}.`) === true) return
-  throw new ToolServerFailure('resolve', `The tool server \`${name}\` does not run version ${version}.`, {
+  throw new ToolServerFailure('resolve', `The tool server \`${name}\` is not available in version ${version}.`, {
     recommendation:
       reported === undefined ? 'Leave out the version.' : `Leave out the version, or send ${reported}.`
   })

@@ -26,7 +26,7 @@ export type PassThroughStage<Bound> = <T extends Bound>(source: AsyncIterable<T>
 export type Sink<In, Out> = (source: AsyncIterable<In>) => Promise<Out>
 
 /**
- * Makes a stage of a function on one value: `map(chatInput)`. One value in, one out.
+ * Makes a stage from a function on one value: `map(chatInput)`. One value in, one out.
  *
  * @throws whatever `step` throws; before the provider is called, that becomes an HTTP error.
  */

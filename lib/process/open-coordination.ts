@@ -140,7 +140,7 @@ export async function clearAnswers (
 ): Promise<number> {
   if (settings.url === undefined) {
     throw new CommandError(
-      'Without `coordination.url`, answers are in the memory of each process: they go with a reload of its configuration.'
+      'Without `coordination.url`, answers are in the memory of each process: they are dropped when its configuration is reloaded.'
     )
   }
   return await useRedis(settings, settings.url, async server => await new SharedAnswers(server).clear())

@@ -24,7 +24,7 @@ export function noteRunning (dataDir: string, url: string, log: Pick<Log, 'warn'
   } catch (error) {
     log.warn(
       { file, cause: loggableError(error) },
-      'the address cannot be noted; commands on this machine will not find the gateway'
+      'failed to record the address of the gateway; commands on this machine will not find it'
     )
   }
   return () => { if (noteIn(dataDir)?.pid === process.pid) rmSync(nameIn(dataDir), { force: true }) }

@@ -31,7 +31,7 @@ export function capAnswer<R extends ChatInput = ChatInput> (
     if (answer === undefined || answer.bound <= answer.affordable) return call
     if (answer.affordable < answer.min) {
       throw new GatewayError('insufficient_quota', {
-        message: 'Too little is left of a budget of this call. Send a shorter prompt.'
+        message: 'The remaining budget is too small for this call. Send a shorter prompt.'
       })
     }
     call.record.request.maxTokens = answer.affordable

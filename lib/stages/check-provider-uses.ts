@@ -145,7 +145,7 @@ class UseCheck {
     checkPriced(param, budgetsOf(this.#call, settings, namedBudgets))
     if (key.models === undefined) return
     throw refused(
-      `This API key may use some models only, and \`${param}\` may choose another: leave it out.`,
+      `This API key is limited to certain models, and \`${param}\` may choose another: leave it out.`,
       param
     )
   }

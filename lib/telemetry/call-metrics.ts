@@ -134,7 +134,7 @@ const ownLabelMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_attempts_total',
     help:
-      'Attempts at models, by outcome: ok, or why the answer was not used. One in several requests counts once.',
+      'Attempts at models, by outcome: ok, or why the answer was not used. An attempt that is split into several requests counts once.',
     count: ({ record: { routing: { attempts = [] } }, modelOf }, add) => {
       for (const { route, reason = 'ok' } of attempts) {
         const outcome = reason.replaceAll(' ', '_')

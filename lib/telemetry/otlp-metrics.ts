@@ -46,7 +46,7 @@ export function openOtlpMetrics (
   log: Log
 ): OtlpMetrics {
   const exporter = new exporters[settings.protocol](exporterOptions(settings, 'metrics'))
-  const counter = new ExportCounter(1, log, 'metrics were not sent: the collector did not take them')
+  const counter = new ExportCounter(1, log, 'metrics were not sent: the collector did not accept them')
   const resource = serviceResource()
   const startTime = hrTime(Date.now())
   const reader = new PeriodicExportingMetricReader({

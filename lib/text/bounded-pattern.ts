@@ -38,7 +38,7 @@ export function boundedPattern (source: string, maxRepeats: number): BoundedPatt
   }
   if (waysOf(node, []) > maxWays) {
     throw new PatternError(
-      'has repetitions that can share the same characters in too many ways: set a smaller `max_length`, or let them differ'
+      'has repetitions that can share the same characters in too many ways: set a smaller `max_length`, or make adjacent repetitions match different characters'
     )
   }
   return { expression: new RegExp(printed(node), 'g'), maxLength: length }

@@ -134,7 +134,7 @@ class PatternParser {
             ? [0, 1]
             : boundsOf(Number(min), most)
     if (from > to) throw new PatternError(`has \`${text}\`, whose numbers are out of order`)
-    if (/^[*+?{]/.test(this.#next ?? '')) throw new PatternError('has a repetition of a repetition')
+    if (/^[*+?{]/.test(this.#next ?? '')) throw new PatternError('repeats a quantifier (such as `a**`)')
     return { type: 'repeat', part, min: from, max: to, isLazy, start, end }
   }
 

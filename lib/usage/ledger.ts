@@ -359,10 +359,10 @@ export class Ledger {
       unwritten = Math.min(unwritten, this.#journal.unwritten)
       log.warn(
         { rows: this.waiting + openLines.length - unwritten, file },
-        'usage rows left in a file; the next start imports them'
+        'unwritten usage rows saved to a file; the next start imports them'
       )
     } catch (error) {
-      log.error({ file, cause: loggableError(error) }, 'failed to leave usage rows in a file')
+      log.error({ file, cause: loggableError(error) }, 'failed to save unwritten usage rows to a file')
     }
     const lost = unwritten + this.#dropped
     if (lost > 0) log.error({ rows: lost, cause: loggableError(this.#journal.error) }, 'usage rows lost')

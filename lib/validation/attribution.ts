@@ -91,7 +91,7 @@ export function renewAttribution (
 ): void {
   const byHeaders = namesIn(undefined, headers)
   const [was, is] = [namesIn(before), namesIn(request)]
-  // a digest stays: it is that of the name as received
+  // Keep a digest: it was computed from the name as received.
   if (byHeaders.endUser === undefined && caller.endUser === was.endUser) caller.endUser = is.endUser
   if (byHeaders.session === undefined && caller.session === was.session) caller.session = is.session
   if (was.metadata !== undefined) caller.metadata = pairsOf(is.metadata ?? {}, caller.unsentMetadata)

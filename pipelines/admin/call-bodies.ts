@@ -11,7 +11,7 @@ import type { AdminHandlers } from './handler.ts'
 /** Reasons why a call has no bodies, by its state. */
 const reasons: Readonly<Record<string, string>> = {
   expired: 'They were kept, and have expired.',
-  dropped: 'There was no memory for them when the call ended. Raise `calls.kept_memory_bytes` to keep more.'
+  dropped: 'They were dropped, because the memory for kept bodies was full. Raise `calls.kept_memory_bytes` to keep more.'
 }
 const notKept =
   'They were not kept: `calls.keep_bodies` in the configuration lists the projects whose bodies are kept.'

@@ -131,7 +131,7 @@ export const passkeyHandlers: AdminHandlers<
   }
 }
 
-const usedUp = 'This attempt was used or has expired. Start again.'
+const usedUp = 'This sign-in attempt has already been used or has expired. Start again.'
 
 function sessionId (call: AdminCall): string {
   return principalOf(call).session?.id ?? ''

@@ -62,10 +62,10 @@ async function reportRequest (
   const bucket = bucketNames.find(name => name === wanted)
   if (bucket === undefined) throw invalid('bucket', `\`bucket\` must be one of ${bucketNames.join(', ')}.`)
   if (bucket === 'minute' && lengthMs > maxMinutesMs) {
-    throw invalid('bucket', 'The period has more than 2 hours: use `hour`, or a shorter one.')
+    throw invalid('bucket', 'The period has more than 2 hours: use `hour`, or choose a shorter period.')
   }
   if (lengthMs / bucketMs[bucket] > maxBuckets) {
-    throw invalid('bucket', `The period has more than ${maxBuckets} buckets: use \`day\`, or a shorter one.`)
+    throw invalid('bucket', `The period has more than ${maxBuckets} buckets: use \`day\`, or choose a shorter period.`)
   }
   return {
     period: { fromMs, untilMs },

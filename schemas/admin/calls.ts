@@ -228,5 +228,5 @@ export const callExportQuery = {
   ...callFilters
 } as const satisfies Record<string, QueryParameter>
 export const callMoment = {
-  at_ms: { description: 'Its time: among many calls, it is found at once.', type: 'integer' }
+  at_ms: { description: 'The time of the call, which speeds up the lookup.', type: 'integer' }
 } as const satisfies Record<string, QueryParameter>

@@ -37,7 +37,7 @@ export const ProviderHealth = Type.Object({
     description: 'Number of keys of the gateway at the provider; 0: callers bring their own.'
   }),
   credentials_ready: Type.Integer({ description: 'Those that are not cooling down.' }),
-  cooldown_ms: Type.Integer({ description: 'Time for which it is better not called; 0: none.' }),
+  cooldown_ms: Type.Integer({ description: 'Remaining cooldown; 0: none.' }),
   open_circuits: Type.Array(Type.String(), { description: 'Models whose circuit is open.' }),
   models: Type.Integer(),
   last_hour: Type.Object({

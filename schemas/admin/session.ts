@@ -19,7 +19,7 @@ export const SignInOptions = Type.Object({
 })
 export type SignInOptions = Static<typeof SignInOptions>
 
-const Token = Type.String({ minLength: 16, maxLength: 256, description: 'Of the fragment of the link.' })
+const Token = Type.String({ minLength: 16, maxLength: 256, description: 'The token from the fragment of the link.' })
 
 export const PasswordSignIn = Request({ email: Email, password: Type.String({ maxLength: 256 }) })
 export type PasswordSignIn = Static<typeof PasswordSignIn>

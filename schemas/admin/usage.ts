@@ -95,7 +95,7 @@ export const Usage = Type.Object({
   until_ms: Milliseconds,
   cut_before_ms: OrNull(
     Milliseconds,
-    'Calls before it are left out, as their records are too many to read. `null`: none are. Sums answer what is by day and by end ' +
+    'Calls before this time are excluded, because there are too many records to read. `null`: nothing is excluded. Sums answer what is by day and by end ' +
       'user, session or tag alone, with `project` and, of tags, with `model`; all else by these reads the records of at most 31 days and ' +
       '2 million calls.'
   ),

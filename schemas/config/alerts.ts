@@ -50,7 +50,7 @@ const EmailConfig = Closed({
     pattern: '^smtps?://[^\\s/?#@]+$',
     patternErrorMessage: 'must be smtp://host:port or smtps://host:port',
     description:
-      'The email server. `smtps://` is TLS from the first byte, port 465 by default; `smtp://` begins in the clear, port 587 by default.'
+      'The email server. `smtps://` uses implicit TLS, port 465 by default; `smtp://` starts unencrypted, port 587 by default.'
   }),
   require_tls: Type.Boolean({
     default: true,

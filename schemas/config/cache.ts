@@ -22,14 +22,14 @@ const AnswerCacheConfig = Closed(
     when: OneOf(['always', 'asked', 'deterministic'], {
       default: 'always',
       description:
-        'Which calls: all; those with `"cache": true` or a map of options; those that ask for the same answer each time, with `temperature: 0` or a `seed`.'
+        'Which calls use the cache. `always`: all; `asked`: those with `"cache": true` or a map of options; `deterministic`: those with `temperature: 0` or a `seed`.'
     })
   },
-  { description: 'Gives the answer to an equal request again. Default: every call is answered anew.' }
+  { description: 'Caches answers to identical requests. Default: off.' }
 )
 export type AnswerCacheConfig = Static<typeof AnswerCacheConfig>
 
 export const CacheConfig = Section(
   { answers: Type.Optional(AnswerCacheConfig) },
-  'Answers that are given again.'
+  'The answer cache.'
 )

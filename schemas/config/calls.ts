@@ -11,7 +11,7 @@ export const Redact = Section(
       default: [],
       maxItems: 100,
       description:
-        'Members whose values are replaced, at any depth and without regard to case. Those that hold credentials always are.'
+        'Property names whose values are redacted, at any depth, case-insensitively. Properties that hold credentials are always redacted.'
     }),
     patterns: Type.Array(
       Type.String({

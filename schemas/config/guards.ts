@@ -142,20 +142,20 @@ const kindEntries = {
       {
         minItems: 1,
         maxItems: 50,
-        description: 'Of `pattern`: built-in patterns by name, or maps of a `name` and what to `match`.'
+        description: '`pattern` only: built-in patterns by name, or maps of a `name` and what to `match`.'
       }
     )
   ),
   reversible: Type.Optional(
     Type.Boolean({
       description:
-        'Of `pattern`: with `true`, a finding is replaced by a placeholder such as `<EMAIL_k7q2m3xw>`, and put back into the answer for the caller. Default: false.'
+        '`pattern` only: with `true`, a finding is replaced by a placeholder such as `<EMAIL_k7q2m3xw>`, and put back into the answer for the caller. Default: false.'
     })
   ),
   unmask_for: Type.Optional(
     Type.Array(OneOf(['server']), {
       description:
-        'Of `pattern` with `reversible`: who gets the findings besides the caller; `server`: tools that Headgate calls. Default: nobody.'
+        '`pattern` with `reversible` only: who gets the findings besides the caller; `server`: tools that Headgate calls. Default: nobody.'
     })
   ),
   options: Type.Optional(
@@ -210,7 +210,7 @@ const kindEntries = {
   ),
   headers: Type.Optional(
     Type.Record(Type.String(), Secret('Value of this header.'), {
-      description: 'Of kinds that ask a service: sent with every request. Default: none.',
+      description: 'Service-based kinds only: sent with every request. Default: none.',
       propertyNames: headerName
     })
   ),
@@ -219,7 +219,7 @@ const kindEntries = {
       minimum: 0,
       maximum: 10,
       description:
-        'Of kinds that ask a service: how often a request is sent again after a failure that may pass, within `timeout_ms`. Default: 1.'
+        'Service-based kinds only: how often a request is sent again after a failure that may pass, within `timeout_ms`. Default: 1.'
     })
   ),
   max_bytes: Type.Optional(
@@ -227,7 +227,7 @@ const kindEntries = {
       minimum: 1024,
       maximum: 1024 * mebibyte,
       description:
-        'Of kinds that ask a service: the largest request and answer; the guard is unavailable for what is larger. Default: 4194304.'
+        'Service-based kinds only: the largest request and answer; the guard is unavailable for what is larger. Default: 4194304.'
     })
   ),
   timeout_ms: Type.Optional(

@@ -252,7 +252,7 @@ export const ProviderConfig = Closed(
           type: ['string', 'object'],
           pattern: secretReference,
           patternErrorMessage: notWrittenHere,
-          description: 'A key, or a map of one and its weight.'
+          description: 'A key, or a map with `key` and `weight`.'
         }),
         {
           minItems: 1,

@@ -38,7 +38,7 @@ export const ResponsesConfig = Section(
     keep_ms: Milliseconds(30 * day, 'Time a response is kept.', 365 * day),
     max_bytes_per_key: Bytes(
       256 * mebibyte,
-      'Maximum size of the responses kept for one key, streams of those in the background included; the oldest are deleted first, also while they run.'
+      'Maximum size of the responses kept for one key, streams of those in the background included; the oldest are deleted first, even while they run.'
     )
   },
   'Stored responses of the Responses API.'

@@ -54,7 +54,7 @@ function laterCalls (t: Test): Array<{ readonly call: () => void, readonly ms: n
   return later
 }
 
-t.test('thousands of waits due at once are spread over several turns of the event loop', async t => {
+t.test('thousands of waits due at once are spread over several ticks of the event loop', async t => {
   const later = laterCalls(t)
   let nowMs = 5
   t.intercept(performance, 'now', { value: () => nowMs })

@@ -3,7 +3,7 @@ import { CallCancellation } from '../../lib/async/cancellation.ts'
 import { sleep } from '../../lib/async/sleep.ts'
 import { countTurns } from '../support/turns.ts'
 
-t.test('a sleep takes its time, and one of 0 ms takes no turn of the event loop', async t => {
+t.test('a sleep takes its time, and one of 0 ms takes no tick of the event loop', async t => {
   const turns = countTurns(t)
   const started = performance.now()
   await sleep(0, new CallCancellation().standard)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { yieldFairly } from '../../lib/async/yield-fairly.ts'
 import { countTurns } from '../support/turns.ts'
 
-t.test('one waiter continues in each turn of the event loop, in order of arrival', async t => {
+t.test('one waiter continues in each tick of the event loop, in order of arrival', async t => {
   const turns = countTurns(t)
   const through: Array<[name: string, turn: number]> = []
   const come = async (name: string): Promise<void> => {

@@ -277,7 +277,7 @@ keys:
         'organisation.yaml:4:11  projects[1].name  another entry of projects has this name',
         'organisation.yaml:8:29  keys[1].expires_at  must be a day (2030-12-31) or a time (2030-12-31T18:00:00Z)',
         'organisation.yaml:9:45  keys[2].limits.budgets  cannot be set together with `budget`: put all budgets into `budgets`',
-        'organisation.yaml:11:19  keys[4].limits  cannot be set and in `unset`: choose one'
+        'organisation.yaml:11:19  keys[4].limits  cannot be both set and listed in `unset`'
       ].join('\n')
     }
   )
@@ -302,7 +302,7 @@ keys:
   await apply({ projects: [{ name: 'a' }], keys: [{ name: 'k' }] })
   t.match(await apply({ keys: [{ name: 'k', project: 'a' }] }), {
     code: 1,
-    error: /k is in another project than a, and keys stay where they are/
+    error: /k is in another project than a, and keys cannot be moved between projects/
   })
 })
 

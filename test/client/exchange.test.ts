@@ -373,7 +373,7 @@ t.test(
       await until(() => requests.length === 1, 'a request that stays open')
       t.equal(await send('/idle'), 'right')
       const [, idle] = requests
-      // A turn of the event loop reads before it writes the requests of the previous turn.
+      // A tick of the event loop reads before it writes the requests of the previous turn.
       const late = await new Promise<string>(resolve => {
         setImmediate(() => {
           if (idle !== undefined) spoil(idle)
@@ -568,7 +568,7 @@ t.test(
     const before = handshakes
     for (const body of [large, 'small', 'small']) t.equal(await send(body), body)
     for (let turn = 0; turn < 3; turn++) {
-      // Like calls of one turn of the event loop, whose requests are written together.
+      // Like calls of one tick of the event loop, whose requests are written together.
       await new Promise(resolve => {
         setImmediate(resolve)
       })

@@ -102,7 +102,7 @@ routes:
       'routes: {a: {models: [openai/gpt-5], strategy: fastes}}',
       '1:48  routes.a.strategy  must be one of in_order, weighted, cheapest, fastest, balanced; did you mean fastest?'
     ],
-    ['routes: {a: {models: [5]}}', '1:23  routes.a.models[0]  must be text or a map'],
+    ['routes: {a: {models: [5]}}', '1:23  routes.a.models[0]  must be a string or a map'],
     [
       'routes: {a: {models: [{model: openai/gpt-5, wight: 1}]}}',
       '1:45  routes.a.models[0].wight  unknown entry; did you mean routes.a.models[0].weight?'
@@ -147,6 +147,6 @@ providers:
     /api_keys\[0\] {2}secrets are not written here/
   ])
   t.match(lines(t, 'providers: {openai: {api_key: env:A, api_keys: [env:A]}}', { A: 'a' }), [
-    /api_keys {2}not together with api_key/
+    /api_keys {2}cannot be combined with api_key/
   ])
 })

@@ -21,7 +21,7 @@ t.test('conflicting connection entries are refused', async t => {
       'base_url: "http://127.0.0.1:1", proxy: "http://proxy"',
       'providers.a.proxy  cannot be used: this machine, link-local addresses and metadata services are reached directly'
     ],
-    [`${https}, proxy_credentials: env:C`, 'providers.a.proxy_credentials  only together with proxy'],
+    [`${https}, proxy_credentials: env:C`, 'providers.a.proxy_credentials  requires proxy'],
     ['base_url: "http://a.example", http2: true', 'providers.a.http2  needs a base_url with https://'],
     [
       `${https}, http2: true, proxy: "http://proxy"`,
@@ -33,7 +33,7 @@ t.test('conflicting connection entries are refused', async t => {
     ],
     ['base_url: "http://a.example", tls: {ca: env:PEM}', 'providers.a.tls  needs a base_url with https://'],
     [`${https}, tls: {cert: env:PEM}`, 'providers.a.tls  needs cert and key together'],
-    [`${https}, tls: {ca: env:C}`, 'providers.a.tls.ca  the variable C contains nothing in PEM']
+    [`${https}, tls: {ca: env:C}`, 'providers.a.tls.ca  the variable C contains no PEM data']
   ] as const) {
     t.equal(
       messageFor(entries, {

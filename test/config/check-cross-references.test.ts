@@ -10,7 +10,7 @@ t.test('the proxy for tools is a URL, with its credentials in a separate entry',
   }
   t.same(lines(t, 'tools: {proxy: "http://a:b"}'), ['headgate.yaml:1:16  tools.proxy  is not a valid URL'])
   t.same(lines(t, 'tools: {proxy_credentials: env:C}', { C: 'me:secret' }), [
-    'headgate.yaml:1:9  tools.proxy_credentials  only together with proxy'
+    'headgate.yaml:1:9  tools.proxy_credentials  requires proxy'
   ])
   const { tools } = load(t, 'tools: {proxy: "http://proxy:1", proxy_credentials: env:C}', { C: 'me:secret' })
   t.equal(tools.proxy, 'http://proxy:1')
@@ -376,7 +376,7 @@ t.test('an export has a directory or a bucket, and known columns', async t => {
     ),
     [
       'headgate.yaml:1:19  usage.exports.a  requires a directory or s3',
-      'headgate.yaml:1:46  usage.exports.b.s3  not together with directory',
+      'headgate.yaml:1:46  usage.exports.b.s3  cannot be combined with directory',
       'headgate.yaml:1:142  usage.exports.c.columns[1]  is not a column of usage records'
     ]
   )
@@ -426,7 +426,7 @@ usage: { routes: [{ route: r, tags: [] }, { route: r, tags: [] }] }
 
 t.test('budgets of tags, models and end users start at a quarter of an hour', async t => {
   const [at, off] = ['2030-01-01T05:45:00+02:00', '2030-01-01T00:05:00Z']
-  const reason = 'this usage is summed by quarter of an hour'
+  const reason = 'this usage is totalled in 15-minute intervals'
   const [every, from] = [
     `every  must be a multiple of 15m, such as 15m, 6h or 30d: ${reason}`,
     `from  must be at a quarter of an hour, such as 2030-01-31T00:15:00Z: ${reason}`

@@ -26,9 +26,9 @@ keys:
     [
       'headgate.yaml:3:14  models.a.alias  refers back to itself',
       'headgate.yaml:4:3  models.fast  must begin with the id of a provider and a slash, or be an alias',
-      'headgate.yaml:5:18  models.wrong.alias  must be text',
-      'headgate.yaml:6:32  models.named.display_name  not together with alias',
-      'headgate.yaml:6:52  models.named.price  not together with alias',
+      'headgate.yaml:5:18  models.wrong.alias  must be a string',
+      'headgate.yaml:6:32  models.named.display_name  cannot be combined with alias',
+      'headgate.yaml:6:52  models.named.price  cannot be combined with alias',
       'headgate.yaml:7:37  models["gpu/llama"].capabilities.tools  must be true or false',
       'headgate.yaml:7:40  models["gpu/llama"].capabilities.vison  must be one of text, vision, image_generation, audio, ' +
         'tools, structured_output, streaming, thinking, input_token_limit, output_token_limit; did you mean vision?',
@@ -90,8 +90,8 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
   const { settings, warnings } = readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on' }, cwd })
   t.same(settings.routes.length, 4)
   const expected = [
-    'headgate.yaml:2:31  providers.gpu.options.pace  warning: has no effect on this kind',
-    'headgate.yaml:3:81  providers.azure.options.pace  warning: has no effect on this kind',
+    'headgate.yaml:2:31  providers.gpu.options.pace  warning: has no effect for this kind',
+    'headgate.yaml:3:81  providers.azure.options.pace  warning: has no effect for this kind',
     'headgate.yaml:4:24  models.fast.alias  warning: is not in the catalogue; its provider may know it; did you mean openai/gpt-5?',
     'headgate.yaml:5:16  routes.all[0]  warning: belongs to a disabled provider, so it is never tried',
     'headgate.yaml:5:30  routes.all[1]  warning: is not in the catalogue; its provider may know it; did you mean sandbox/echo?',
@@ -106,7 +106,7 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
   t.same(error.problems.length, 1)
   t.same(
     lines(t, 'providers: {a: {kind: azure-openai, base_url: "http://x", options: {api_version: 20241021}}}'),
-    ['headgate.yaml:1:82  providers.a.options.api_version  must be text']
+    ['headgate.yaml:1:82  providers.a.options.api_version  must be a string']
   )
 })
 

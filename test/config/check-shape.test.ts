@@ -57,9 +57,9 @@ tools: 5
       'headgate.yaml:21:3  routes.empty  must not be an empty list',
       'headgate.yaml:23:3  mcp_servers.tickets  a tool server is named `org/name`',
       'headgate.yaml:24:3  mcp_servers["a/b"]  requires a url or a command',
-      'headgate.yaml:25:26  mcp_servers["a/c"].command  not together with url',
-      'headgate.yaml:26:26  mcp_servers["a/d"].args  only together with command',
-      'headgate.yaml:27:21  mcp_servers["a/e"].headers  only together with url',
+      'headgate.yaml:25:26  mcp_servers["a/c"].command  cannot be combined with url',
+      'headgate.yaml:26:26  mcp_servers["a/d"].args  requires command',
+      'headgate.yaml:27:21  mcp_servers["a/e"].headers  requires url',
       'headgate.yaml:27:34  mcp_servers["a/e"].headers.x  the file missing.txt cannot be read (ENOENT)',
       'headgate.yaml:29:9  server.port  must be at most 65535',
       'headgate.yaml:30:12  server.workers  must be an integer or `auto`',
@@ -168,15 +168,15 @@ routes:
       'headgate.yaml:3:5  keys[1].key  is missing',
       'headgate.yaml:4:5  keys[2].name  is missing',
       'headgate.yaml:4:5  keys[2].key  is missing',
-      'headgate.yaml:5:45  keys[3].endpoints[1]  must be text',
+      'headgate.yaml:5:45  keys[3].endpoints[1]  must be a string',
       'headgate.yaml:5:48  keys[3].endpoints[2]  must be one of chat, completions, messages, responses, embeddings, speech, transcriptions, ' +
         'translations, images, ocr, models, key, openapi, health, livez, readyz; did you mean chat?',
       'headgate.yaml:5:68  keys[3].expires_at  is not a date',
       'headgate.yaml:6:12  keys[4].name  another key has this name',
-      'headgate.yaml:6:36  keys[4].models[0]  must be text',
+      'headgate.yaml:6:36  keys[4].models[0]  must be a string',
       'headgate.yaml:6:39  keys[4].models[1]  only `*` and `provider/*` are patterns',
-      'headgate.yaml:8:7  routes.r[0]  must be text',
-      'headgate.yaml:8:10  routes.r[1]  must be text',
+      'headgate.yaml:8:7  routes.r[0]  must be a string',
+      'headgate.yaml:8:10  routes.r[1]  must be a string',
       'headgate.yaml:8:14  routes.r[2]  refers back to itself',
       'headgate.yaml:8:31  routes.r[4]  names a provider that is not configured'
     ]
@@ -185,8 +185,8 @@ routes:
 
 t.test('sections known from other gateways get a hint about the entry to use here', async t => {
   t.match(lines(t, 'model_list: []\nlitellm_settings: {}\nrouter_settings: {}\ngeneral_settings: {}'), [
-    /^headgate\.yaml:1:1 {2}model_list {2}is an entry of LiteLLM: name the servers in `providers`/,
-    /litellm_settings {2}is an entry of LiteLLM/,
+    /^headgate\.yaml:1:1 {2}model_list {2}is a LiteLLM setting: name the servers in `providers`/,
+    /litellm_settings {2}is a LiteLLM setting/,
     /router_settings/,
     /general_settings/
   ])

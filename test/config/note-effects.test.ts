@@ -51,6 +51,6 @@ routes:
   ordered: [openai/gpt-4.1, openai/gpt-4.1-mini]
   fastest: { models: [openai/gpt-4.1, openai/gpt-4.1-mini], strategy: fastest }
 `)
-  const message = 'weights are shares of sessions, not of calls: `affinity: false` makes them shares of calls'
+  const message = 'weights apply per session, because affinity is on; set `affinity: false` to apply them per call'
   t.same(notes, [['routes.cached.strategy', message], ['routes.asked.affinity', message]])
 })

@@ -226,7 +226,7 @@ storeTest('a response that is being stored is not cancelled by a renewal that mi
   await runs.stop()
 })
 
-storeTest('a result waits for a store that is away', async (t, open) => {
+storeTest('a result waits for an unavailable store', async (t, open) => {
   let isAway = false
   const store = new ResponseStore({ ...(await open()), storeFileIntact: () => !isAway }, rules)
   let failures = 0

@@ -89,8 +89,7 @@ const rules = `
 Translated requests follow these rules of the providers. A request in a provider's own API goes there as its caller wrote it. Rules that
 depend on the model are traits of its family in the catalogue (\`efforts\`, \`default_effort\`, \`sampling\`, \`penalties\`, \`stop\`, \`thinking\`,
 \`thinking_budget\`, \`tools_at_responses\`, \`min_output_tokens\`), which \`models:\` or a file under \`catalogue:\` can change. Rules of
-servers are \`quirks\` of their entries. Each row of the catalogue names its source and the day it was read. "By way of" means that the source
-itself was not read, but reports that agree about it: for Grok 4.5, Gemini 3 Pro and the thinking budgets of Gemini 2.5. If a
+servers are \`quirks\` of their entries. Each row of the catalogue names its source and the day it was read. "By way of" means that the rule comes from consistent third-party reports, not from the source itself: for Grok 4.5, Gemini 3 Pro and the thinking budgets of Gemini 2.5. If a
 provider refuses a request because of a rule, change the rule.
 `
 

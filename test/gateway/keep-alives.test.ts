@@ -108,7 +108,7 @@ for (const [name, { kind, model, path, request, opening }] of Object.entries(api
   })
 }
 
-/** Repeats a piece, each in its own turn of the event loop, and ends. */
+/** Repeats a piece, each in its own tick of the event loop, and ends. */
 async function * repeated (before: string, piece: string, after: string): AsyncGenerator<string> {
   yield before
   for (let count = 0; count < 50; count++) {

@@ -106,7 +106,7 @@ t.test(
         200,
         `a good call after: ${after}`
       )
-      t.equal(child.exitCode ?? child.signalCode, null, `the process lives after: ${after}`)
+      t.equal(child.exitCode ?? child.signalCode, null, `the process keeps running after: ${after}`)
     }
     for (const [title, { times, body, gzip, statuses }] of Object.entries(attacks)) {
       const seen = await Promise.all(
@@ -355,10 +355,10 @@ t.test(
       const errors = answers.flatMap(([, answer]) => Object.values(answer?.mcp_server_errors ?? {}))
       t.same(
         [...new Set(errors.map(({ message }) => message))],
-        ['The gateway has no memory for the answer of the tool server.'],
+        ['The gateway does not have enough free memory for the response of the tool server.'],
         `${form}: the reason`
       )
-      t.equal(child.exitCode ?? child.signalCode, null, `${form}: the process lives`)
+      t.equal(child.exitCode ?? child.signalCode, null, `${form}: the process keeps running`)
       t.ok(rssOf(child.pid) < 1.2e9, `${form}: ${Math.round(rssOf(child.pid) / 1e6)} MB`)
     }
     t.equal((await post([]))[0], 200, 'a call without tools')

@@ -22,14 +22,14 @@ t.test(
       ['/responses/', '`/responses` is served at `/v1/responses`.'],
       ['/responses/resp_1/cancel', '`/responses/…` is served at `/v1/responses/…`.'],
       ['/models/openai/x', '`/models/…` is served at `/v1/models/…`.'],
-      ['/v1/v1/messages', 'The base URL of the client is too long: this is served at `/v1/messages`.'],
+      ['/v1/v1/messages', 'The base URL of the client contains extra path segments. Remove them; this endpoint is served at `/v1/messages`.'],
       [
         '/v1/v1/v1/chat/completions',
-        'The base URL of the client is too long: this is served at `/v1/chat/completions`.'
+        'The base URL of the client contains extra path segments. Remove them; this endpoint is served at `/v1/chat/completions`.'
       ],
       [
         '/other/v1/models/openai/x',
-        'The base URL of the client is too long: this is served at `/v1/models/…`.'
+        'The base URL of the client contains extra path segments. Remove them; this endpoint is served at `/v1/models/…`.'
       ],
       ['/v1/chat/completion', 'Did you mean `/v1/chat/completions`?'],
       ['/v1/model', 'Did you mean `/v1/models`?'],
@@ -43,7 +43,7 @@ t.test(
       ['/v1/', /^This is the base URL of the API/],
       [
         '/v1/chat/completions/chat/completions',
-        'The base URL of the client is a whole path: set it to the part up to `/v1`. This is served at `/v1/chat/completions`.'
+        'The base URL of the client includes the endpoint path. End it at `/v1`; this endpoint is served at `/v1/chat/completions`.'
       ],
       ['/v1/chat/completions/x', '']
     ]
@@ -68,7 +68,7 @@ t.test(
       error: {
         type: 'not_found_error',
         message:
-          'Not found: POST /v1/v1/messages. The base URL of the client is too long: this is served at `/v1/messages`.'
+          'Not found: POST /v1/v1/messages. The base URL of the client contains extra path segments. Remove them; this endpoint is served at `/v1/messages`.'
       }
     })
     const anthropic = await api.get('/v1/files', { headers: { 'anthropic-version': '2023-06-01' } })

@@ -20,7 +20,7 @@ t.test('calendar periods are kept', async t => {
   t.match(read({ max_limit: 5, reset_duration: '1Y' }, true), {
     verdict: 'approximate',
     budget: { every: '365d' },
-    note: /not of the calendar/
+    note: /not a calendar period/
   })
 })
 

@@ -146,7 +146,7 @@ t.test('what JSON.parse rejects is rejected', async t => {
   }
 })
 
-t.test('a megabyte is parsed over several turns of the event loop, whatever it contains', async t => {
+t.test('a megabyte is parsed over several ticks of the event loop, whatever it contains', async t => {
   const turns = countTurns(t)
   const rows: Readonly<Record<string, string>> = {
     'small objects': `[${'{},'.repeat(400_000)}{}]`,

@@ -651,7 +651,7 @@ t.test('a soft budget refuses nothing, needs no price, and is reported as exhaus
     lines.map(({ exceeded_budgets: exceeded }) => exceeded),
     [undefined, undefined, ['key-2: $0.00001 a day'], ['key-2: $0.00001 a day']]
   )
-  const warnings = api.lines.filter(({ msg }) => msg === 'a soft budget is used up')
+  const warnings = api.lines.filter(({ msg }) => msg === 'soft budget exceeded')
   t.match(warnings, [{ level: 'warn', party: 'key-2', budget: '$0.00001 a day' }])
   t.equal(warnings.length, 1)
   t.ok(clock.ms > 0)

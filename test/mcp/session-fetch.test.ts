@@ -286,7 +286,7 @@ t.test('memory of an unread answer is released with its session', async t => {
 t.test('an answer without enough free memory fails with that reason', async t => {
   const answer = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { text: 'x'.repeat(5000) } })
   const expected = {
-    message: 'The gateway has no memory for the answer of the tool server.',
+    message: 'The gateway does not have enough free memory for the response of the tool server.',
     code: 'call',
     recommendation: 'Try again later, or have the tool return less.'
   }

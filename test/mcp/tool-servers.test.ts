@@ -10,7 +10,7 @@ t.test('a version is checked against the one the server reports', async t => {
   t.strictSame((await open(servers, { mcp_servers: ['org/test@9.9', 'org/test@1'] })).errors, {
     'org/test': {
       code: 'resolve',
-      message: 'The tool server `org/test` does not run version 9.9.',
+      message: 'The tool server `org/test` is not available in version 9.9.',
       recommendation: 'Leave out the version, or send 1.'
     }
   })

@@ -255,7 +255,7 @@ t.test(
 )
 
 t.test(
-  'large documents together read, decode or send one piece per turn of the event loop',
+  'large documents together read, decode or send one piece per tick of the event loop',
   async t => {
     const turns = countTurns(t)
     const since = (start: number, pieces: number, what: string): void => {

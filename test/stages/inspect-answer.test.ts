@@ -115,7 +115,7 @@ t.test('a finding that refuses ends the answer after the text already decided', 
   )
 })
 
-t.test('arguments in many pieces are sent over several turns of the event loop', async t => {
+t.test('arguments in many pieces are sent over several ticks of the event loop', async t => {
   const pieces = ['{"a":"', ...Array.from({ length: 5000 }, () => 'x'), '"}'].map((text): ChatEvent => ({
     type: 'tool-call-delta', choice: 0, callIndex: 0, text, kind: 'function'
   }))

@@ -12,7 +12,7 @@ const timeouts = {
 }
 
 /**
- * Sends a request, reads the body with turns of the event loop between its pieces, and returns its size.
+ * Sends a request, reads the body with ticks of the event loop between its pieces, and returns its size.
  * @param afterFirst called once the first piece is read
  */
 export async function readSlowly (

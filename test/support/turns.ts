@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 
-/** Counts turns of the event loop from now on. */
+/** Counts ticks of the event loop from now on. */
 export function countTurns (t: Test): () => number {
   let turns = 0
   let next = setImmediate(function count () {
@@ -11,7 +11,7 @@ export function countTurns (t: Test): () => number {
   return () => turns
 }
 
-/** Waits for so many turns of the event loop. */
+/** Waits for so many ticks of the event loop. */
 export async function turns (count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise(resolve => { setImmediate(resolve) })
 }

@@ -1,6 +1,6 @@
 /** The originals of Node.js, even if a test replaces them. */
 const { setImmediate: immediate, setTimeout: later } = globalThis
-/** Consecutive turns of the event loop in which most conditions come true; slower ones take milliseconds. */
+/** Consecutive ticks of the event loop in which most conditions come true; slower ones take milliseconds. */
 const turnsInARow = 100
 /** Allows for a machine that runs other tests at the same time; only failures take this long. */
 const patienceMs = 60_000

@@ -63,7 +63,7 @@ function checkPrefill ({ messages }: ChatInput, { prefill = true }: ProviderTrai
   if (messages.at(-1)?.role !== 'assistant' || prefill) return
   throw new GatewayError('unsupported_parameter', {
     message:
-      'messages: this model does not continue an answer. The conversation must end with a user message.',
+      'messages: this model does not support assistant prefill. The conversation must end with a user message.',
     param: 'messages'
   })
 }

@@ -356,7 +356,7 @@ class Reader {
     if (consent.approve && !this.#approvals.isFor(id, label, name, text)) {
       throw invalid(
         'input',
-        `The approval '${shorten(id)}' is not for this call: server, tool and arguments must be those of the request.`
+        `The approval '${shorten(id)}' does not match this call: server, tool and arguments must be the ones that were approved.`
       )
     }
     const call = { id, serverName: label, toolName: name }

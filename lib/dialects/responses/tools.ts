@@ -189,7 +189,7 @@ export function readToolChoice (
     if (tools.length === 0) {
       throw unsupported(
         'tool_choice.tools',
-        'None of the allowed tools is available through this gateway: hosted tools of OpenAI are not.'
+        'None of the allowed tools is available: this model cannot use tools hosted by OpenAI.'
       )
     }
     return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } }

@@ -62,7 +62,7 @@ async function refusalOf (
   } = { ...embeddingDefaults, ...traits?.embeddings }
   if (request.dimensions !== undefined && supportsDimensions === false) {
     return new GatewayError('unsupported_parameter', {
-      message: `The vectors of \`${modelId}\` have one length. Leave out \`dimensions\`.`, param: 'dimensions'
+      message: `The vectors of \`${modelId}\` have a fixed length. Leave out \`dimensions\`.`, param: 'dimensions'
     })
   }
   const limits = { perInput, perRequest }

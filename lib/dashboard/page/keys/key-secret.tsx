@@ -1,4 +1,4 @@
-/** Shows the text of a key, once, with commands that use it. */
+/** Shows the secret of a key, once, with commands that use it. */
 
 import type { JSX } from 'preact'
 import type { Answer } from '../api/client.ts'
