@@ -17,6 +17,7 @@ import { endOfStream, splitFrames, sseEvent } from '../wire/sse-frames.ts'
 import type { CallSignal } from '../core/call.ts'
 import type { ResponseOrigin, ResponseToKeep } from '../dialects/responses/archive.ts'
 import type { Lease } from '../stores/lease.ts'
+import type { CountedBytes } from '../stores/response-frames.ts'
 import type { ResponseStore } from '../stores/response-store.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
 import type { CallEvents } from './run-detached.ts'
@@ -55,6 +56,8 @@ interface Running {
   /** The frames not stored yet. */
   frames: string[]
   stored: number
+  /** What the write in progress, or the last failed one, has counted. */
+  counted: CountedBytes
   /** The last frame of the stream. */
   last: string | undefined
   /** Maximum bytes of all frames. */
@@ -140,6 +143,7 @@ export class BackgroundRuns {
       isFinishing: false,
       frames: [...work.firstFrames],
       stored: 0,
+      counted: { bytes: 0 },
       last: work.firstFrames.at(-1),
       bytes: 0,
       written: Promise.resolve(),
@@ -328,7 +332,8 @@ export class BackgroundRuns {
       await before.catch(() => undefined) // the caller reports it; its frames are kept
       while (running.frames.length > 0) {
         const added = firstOf(running.frames, 0)
-        await this.#store.frames.add(id, running.stored, added)
+        await this.#store.frames.add(id, running.stored, added, running.counted)
+        running.counted = { bytes: 0 }
         running.frames = running.frames.slice(added.length)
         running.stored += added.length
       }

@@ -9,6 +9,9 @@ import type { UseStore } from './use-store.ts'
 /** Deletes the oldest responses of a key over its limit, after one of its responses grew. */
 type MakeRoom = (keyId: string, responseId: string, addedBytes: number) => Promise<void>
 
+/** The bytes of a write that are counted already, even if it failed afterwards. */
+export interface CountedBytes { bytes: number }
+
 export class ResponseFrames {
   readonly #query: Kysely<Tables>
   readonly #use: UseStore
@@ -23,22 +26,30 @@ export class ResponseFrames {
   }
 
   /**
-   * Stores frames of a response's stream, starting at a number, unless the response is deleted. @throws
-   * GatewayError `overloaded`
+   * Stores frames of a response's stream, starting at a number, unless the response is deleted.
+   *
+   * @param counted the same object when a failed write is repeated, with the same frames or more
+   * @throws GatewayError `overloaded`
    */
-  async add (responseId: string, from: number, frames: readonly string[]): Promise<void> {
+  async add (
+    responseId: string,
+    from: number,
+    frames: readonly string[],
+    counted: CountedBytes = { bytes: 0 }
+  ): Promise<void> {
     const text = frames.join('')
     const bytes = Buffer.byteLength(text)
     const row = await this.#use(
       async () =>
         await this.#query
           .updateTable('responses')
-          .set(({ eb }) => ({ stream_bytes: eb('stream_bytes', '+', bytes) }))
+          .set(({ eb }) => ({ stream_bytes: eb('stream_bytes', '+', bytes - counted.bytes) }))
           .where('id', '=', responseId)
           .returning('key_id')
           .executeTakeFirst()
     )
     if (row === undefined) return
+    counted.bytes = bytes
     const frame = await this.#texts.put(responseId, `frames-${from}`, text)
     await this.#use(
       async () =>

@@ -60,6 +60,15 @@ export class ResponseRoom {
     const isCounted = added < maxBytesPerKey * recountShare
     this.#added.set(keyId, { bytes: isCounted ? added : 0, atMs: nowMs })
     if (isCounted) return
+    try {
+      await this.#makeRoom(keyId, id, maxBytesPerKey, nowMs)
+    } catch (error) {
+      this.#added.delete(keyId) // the next call counts again
+      throw error
+    }
+  }
+
+  async #makeRoom (keyId: string, id: string, maxBytesPerKey: number, nowMs: number): Promise<void> {
     while (await this.#keptBytes(keyId) > maxBytesPerKey) {
       const hidden = await this.#hideOldest(keyId, id)
       // the rest is continued by this response, or by one being stored

@@ -27,7 +27,7 @@ import {
 import { statementRunner, type UseStore } from './use-store.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
-import type { Tables } from './tables.ts'
+import type { ResponseRow, Tables } from './tables.ts'
 import type {
   Continuation,
   FoundItem,
@@ -235,7 +235,7 @@ export class ResponseStore implements ResponseArchive {
       idBytes(ids) + Buffer.byteLength(originText ?? '')
     ]
     const inRow = await this.#texts.put(id, status, text)
-    const row = await this.#use(
+    const replaced = await this.#use(
       async () =>
         await this.#query
           .updateTable('responses')
@@ -255,10 +255,8 @@ export class ResponseStore implements ResponseArchive {
           .returning('key_id')
           .executeTakeFirst()
     )
-    if (row === undefined) {
-      await this.#removeUnused(id, status)
-      return false
-    }
+    const row = replaced ?? await this.#alreadyIn(id, status, inRow)
+    if (row === undefined) return false
     await this.#texts.remove([id], inProgress.filter(name => name !== status))
     if (!isOpen) {
       await this.conversations.noteItems(row.key_id, id, ids)
@@ -267,13 +265,25 @@ export class ResponseStore implements ResponseArchive {
     return true
   }
 
-  /** Deletes the text of a state that was never applied, because the response was cancelled or deleted. */
-  async #removeUnused (id: string, status: ResponseObject['status']): Promise<void> {
+  /**
+   * Returns the key of a response that an attempt which failed afterwards has put into a state. If the state
+   * was never applied, because the response was cancelled or deleted, its text is deleted.
+   */
+  async #alreadyIn (
+    id: string,
+    status: ResponseObject['status'],
+    inRow: string
+  ): Promise<Pick<ResponseRow, 'key_id'> | undefined> {
     const row = await this.#use(
       async () =>
-        await this.#query.selectFrom('responses').select('status').where('id', '=', id).executeTakeFirst()
+        await this.#query
+          .selectFrom('responses')
+          .select(['key_id', 'status', 'response'])
+          .where('id', '=', id)
+          .executeTakeFirst()
     )
     if (row?.status !== status) await this.#texts.remove([id], [status])
+    return row?.status === status && row.response === inRow ? row : undefined
   }
 
   /** @throws GatewayError `file_too_large` */
@@ -295,7 +305,7 @@ export class ResponseStore implements ResponseArchive {
   async cancel (keyId: string, response: ResponseObject): Promise<ResponseObject | undefined> {
     const text = await printText({ ...response, status: 'cancelled' } satisfies ResponseObject)
     const inRow = await this.#texts.put(response.id, 'cancelled', text)
-    const row = await this.#use(
+    const cancelled = await this.#use(
       async () =>
         await this.#query
           .updateTable('responses')
@@ -306,8 +316,8 @@ export class ResponseStore implements ResponseArchive {
           .returning('id')
           .executeTakeFirst()
     )
-    if (row === undefined) await this.#removeUnused(response.id, 'cancelled')
-    else await this.#texts.remove([response.id], inProgress)
+    const row = cancelled ?? await this.#alreadyIn(response.id, 'cancelled', inRow)
+    if (row !== undefined) await this.#texts.remove([response.id], inProgress)
     return await this.find(keyId, response.id)
   }
 

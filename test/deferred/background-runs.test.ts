@@ -4,7 +4,7 @@ import { startedResponse } from '../../lib/dialects/responses/response-object.ts
 import { responsesStart } from '../support/responses.ts'
 import { until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
-import { storeTest } from '../support/stores.ts'
+import { failingAt, storeTest } from '../support/stores.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
 
 /** What a store of responses keeps. */
@@ -19,15 +19,17 @@ const rules = (): ResponseStoreOptions => ({
 
 const frame = (number: number): string => `event: response.test\ndata: {"number":${number}}\n\n`
 
-storeTest('frames that could not be stored are stored with the next ones', async (t, open) => {
+storeTest('frames that could not be stored are stored later, and count once', async (t, open) => {
   const database = await open()
   const store = new ResponseStore(database, rules)
   const add = store.frames.add.bind(store.frames)
+  const query = database.query.withPlugin(failingAt('InsertQueryNode', 'response_events').plugin)
+  const broken = new ResponseStore({ ...database, query }, rules)
   let writes = 0
   t.intercept(store.frames, 'add', {
     value: async (...args: Parameters<typeof add>) => {
-      if (writes++ === 1) throw new Error('the store is locked')
-      await add(...args)
+      if (writes++ === 1) await broken.frames.add(...args)
+      else await add(...args)
     }
   })
   const failures: unknown[] = []
@@ -52,7 +54,11 @@ storeTest('frames that could not be stored are stored with the next ones', async
   const stored: string[] = []
   for await (const frames of store.frames.read('resp_1')) stored.push(...frames)
   t.same(stored, [0, 1, 2].map(frame))
-  t.match(failures, [{ message: 'the store is locked' }])
+  t.match(failures, [{ code: 'overloaded' }])
+  t.same(
+    await database.query.selectFrom('responses').select('stream_bytes').execute(),
+    [{ stream_bytes: Buffer.byteLength(stored.join('')) }]
+  )
 })
 
 storeTest(

@@ -1,7 +1,14 @@
 import { ResponseStore, type ResponseStoreOptions } from '../../lib/stores/response-store.ts'
 import { startedResponse } from '../../lib/dialects/responses/response-object.ts'
 import { responsesStart } from '../support/responses.ts'
-import { lockedAfterFirstPiece, storeTest, type OpenStore, type PieceLock } from '../support/stores.ts'
+import {
+  failingAt,
+  lockedAfterFirstPiece,
+  storeTest,
+  type OpenStore,
+  type PieceLock
+} from '../support/stores.ts'
+import type { Database } from '../../lib/stores/database.ts'
 import type { EarlierResponse, StoredItem } from '../../lib/dialects/responses/archive.ts'
 
 const item = (id: string, text = id): StoredItem => ({
@@ -404,6 +411,76 @@ storeTest(
     )
   }
 )
+
+/** A store in which statements of a kind on a table fail until `release` is called. */
+function failingStore (database: Database, ...statements: Parameters<typeof failingAt>) {
+  const { plugin, release } = failingAt(...statements)
+  const query = database.query.withPlugin(plugin)
+  const options = (): ResponseStoreOptions => ({ ...storeOptions, maxBytesPerKey: 1000 })
+  return { store: new ResponseStore({ ...database, query }, options), release }
+}
+
+storeTest('bytes of frames count once, even if the write failed half-way', async (t, openStore) => {
+  for (const [kind, table] of [
+    ['InsertQueryNode', 'response_events'],
+    ['SelectQueryNode', 'responses'] // while room is made
+  ] as const) {
+    const { store, database } = await open(openStore)
+    const response = { ...startedResponse(responsesStart()), id: table, status: 'queued' as const }
+    const owner = { owner: 'me', untilMs: Date.now() + 60_000 }
+    await store.keep({ keyId: 'key-1', response, input: [], itemIds: [] }, owner)
+    const failing = failingStore(database, kind, table)
+    const counted = { bytes: 0 }
+    const frames = [`${'x'.repeat(1998)}\n\n`]
+    await t.rejects(failing.store.frames.add(table, 0, frames, counted), { code: 'overloaded' })
+    failing.release()
+    frames.push(`${'y'.repeat(498)}\n\n`)
+    await failing.store.frames.add(table, 0, frames, counted)
+    t.match(
+      await database.query.selectFrom('responses').select('stream_bytes').where('id', '=', table)
+        .executeTakeFirst(),
+      { stream_bytes: 2500 },
+      table
+    )
+    for await (const stored of store.frames.read(table)) t.strictSame(stored, frames)
+  }
+})
+
+storeTest('an end that was stored half-way is completed when it is repeated', async (t, openStore) => {
+  const { store, database } = await open(openStore)
+  const response = {
+    ...startedResponse(responsesStart()),
+    id: 'a',
+    status: 'queued' as const,
+    instructions: 'x'.repeat(200_000)
+  }
+  const owner = { owner: 'me', untilMs: Date.now() + 60_000 }
+  await store.keep({ keyId: 'key-1', response, input: [], itemIds: [] }, owner)
+  const ended = {
+    ...response,
+    status: 'completed' as const,
+    output: [
+      {
+        type: 'message' as const,
+        id: 'msg_1',
+        role: 'assistant' as const,
+        status: 'completed' as const,
+        content: []
+      }
+    ]
+  }
+  const failing = failingStore(database, 'InsertQueryNode', 'response_items')
+  await t.rejects(failing.store.finish(ended, 'me'), { code: 'overloaded' })
+  failing.release()
+  const bytes = async () => await database.query.selectFrom('responses')
+    .select(['size_bytes', 'stream_bytes']).where('id', '=', 'a').executeTakeFirst()
+  const before = await bytes()
+  t.equal(await failing.store.finish(ended, 'me'), true)
+  t.same(await bytes(), before, 'its bytes count once')
+  t.same([...(await store.items('key-1', ['msg_1'])).keys()], ['msg_1'])
+  t.equal(await store.finish({ ...ended, status: 'failed' }, 'me'), false, 'another end comes too late')
+  t.equal(await store.status('key-1', 'a'), 'completed')
+})
 
 storeTest("there is one copy of a response's text, and none after deletion", async (t, openStore) => {
   const { store, database } = await open(openStore)

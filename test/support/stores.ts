@@ -12,10 +12,12 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
+import { StoreError } from '../../lib/stores/store-error.ts'
 import { settings } from './settings.ts'
 import type { KyselyPlugin } from 'kysely'
 import type { Test } from 'tap'
 import type { Database, DatabaseOptions, StoreLocation } from '../../lib/stores/database.ts'
+import type { Tables } from '../../lib/stores/tables.ts'
 
 /** Opens the store of a test, closed after it. Each opening gives the same store. */
 export type OpenStore = (options?: DatabaseOptions) => Promise<Database>
@@ -111,4 +113,26 @@ export function lockedAfterFirstPiece (): PieceLock {
     transformResult: async ({ result }) => result
   }
   return { plugin, reached, release: () => { isLocked = false } }
+}
+
+/** Makes statements of a kind on a table fail like a lost connection, until `release` is called. */
+export function failingAt (
+  kind: 'InsertQueryNode' | 'SelectQueryNode',
+  table: keyof Tables
+): { readonly plugin: KyselyPlugin, readonly release: () => void } {
+  let isAway = true
+  const plugin: KyselyPlugin = {
+    transformQuery: ({ node }) => {
+      const tables = node.kind === 'InsertQueryNode'
+        ? [node.into]
+        : node.kind === 'SelectQueryNode' ? node.from?.froms ?? [] : []
+      const isOnTable = tables.some(one => JSON.stringify(one).includes(`"${table}"`))
+      if (isAway && node.kind === kind && isOnTable) {
+        throw new StoreError('store', new Error('the connection was lost'))
+      }
+      return node
+    },
+    transformResult: async ({ result }) => result
+  }
+  return { plugin, release: () => { isAway = false } }
 }
