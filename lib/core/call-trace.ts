@@ -14,6 +14,8 @@ export interface CallTrace {
   readonly state: string | undefined
   /** True if the spans of the call are sent. */
   readonly isSampled: boolean
+  /** The flags of `traceparent`: 1 if sampled, and 2 if the caller says that its trace id is random. */
+  readonly flags: number
   /** Starts a span for a step of the call. */
   readonly child: () => ChildSpan
 }

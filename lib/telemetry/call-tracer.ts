@@ -166,7 +166,8 @@ export class CallTracer {
         events: [],
         failed: true
       } as const
-      if (this.#counter.add()) this.#send(span, 0, { traceId, state: undefined }, parentId)
+      const callTrace = { traceId, state: undefined, flags: TraceFlags.SAMPLED }
+      if (this.#counter.add()) this.#send(span, 0, callTrace, parentId)
     }
   }
 
@@ -192,11 +193,11 @@ export class CallTracer {
   #send (
     { name, kind, spanId = newSpanId(), startedAtMs, endedAtMs, attributes, events, failed }: CallSpan,
     epochMs: number,
-    { traceId, state }: Pick<CallTrace, 'traceId' | 'state'>,
+    { traceId, state, flags }: Pick<CallTrace, 'traceId' | 'state' | 'flags'>,
     parentId: string | undefined
   ): void {
     const traceState = state === undefined ? undefined : createTraceState(state)
-    const context = { traceId, traceFlags: TraceFlags.SAMPLED, ...traceState !== undefined && { traceState } }
+    const context = { traceId, traceFlags: flags, ...traceState !== undefined && { traceState } }
     const spanContext: SpanContext = { ...context, spanId }
     const durationMs = Math.max(0, endedAtMs - startedAtMs)
     this.#batches.onEnd({

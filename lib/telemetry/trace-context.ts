@@ -15,6 +15,8 @@ export interface CallerTrace {
   readonly traceId: string
   readonly parentId: string
   readonly isSampled: boolean
+  /** True if the caller says that the trace id is random, as in Level 2 of the specification. */
+  readonly isRandom: boolean
   readonly state: string | undefined
 }
 
@@ -29,14 +31,20 @@ export function callerTrace (headers: Call['headers']): CallerTrace | undefined 
   return {
     traceId,
     parentId,
-    isSampled: (parseInt(flags, 16) & sampledFlag) === sampledFlag,
+    isSampled: hasFlag(flags, traceFlags.sampled),
+    isRandom: hasFlag(flags, traceFlags.random),
     state: state === '' ? undefined : state
   }
 }
 
 /** Later versions may append fields after the flags. */
 const traceparent = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
-const sampledFlag = 1
+/** Servers get no others, which the specification reserves. */
+const traceFlags = { sampled: 1, random: 2 } as const
+
+function hasFlag (flags: string, flag: number): boolean {
+  return (parseInt(flags, 16) & flag) === flag
+}
 
 function isZero (id: string): boolean {
   return /^0+$/.test(id)
@@ -72,6 +80,7 @@ class BegunTrace implements CallTrace {
   readonly parentId: string | undefined
   readonly state: string | undefined
   readonly isSampled: boolean
+  readonly flags: number
   readonly #baggage: string | undefined
 
   constructor (
@@ -84,6 +93,8 @@ class BegunTrace implements CallTrace {
     this.parentId = caller?.parentId
     this.state = caller?.state
     this.isSampled = isSampled
+    // Not set for the gateway's own ids, though they are random: older servers ignore a header with the flag.
+    this.flags = (isSampled ? traceFlags.sampled : 0) | (caller?.isRandom === true ? traceFlags.random : 0)
     this.#baggage = baggage
   }
 
@@ -95,7 +106,7 @@ class BegunTrace implements CallTrace {
   #headers (spanId: string, propagation: Propagation): Readonly<Record<string, string>> {
     if (propagation === 'none') return {}
     return {
-      traceparent: `00-${this.traceId}-${spanId}-${this.isSampled ? '01' : '00'}`,
+      traceparent: `00-${this.traceId}-${spanId}-${this.flags.toString(16).padStart(2, '0')}`,
       ...this.state !== undefined && { tracestate: this.state },
       ...propagation === 'all' && this.#baggage !== undefined && { baggage: this.#baggage }
     }

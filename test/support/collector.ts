@@ -12,6 +12,8 @@ export interface SeenSpan {
   readonly startMs: number
   readonly endMs: number
   readonly failed: boolean
+  /** The flags of `traceparent`. */
+  readonly flags: number
   readonly attributes: Readonly<Record<string, unknown>>
   readonly events: ReadonlyArray<{ readonly name: string, readonly atMs: number }>
 }
@@ -69,6 +71,7 @@ interface JsonSpan {
   readonly startTimeUnixNano: string
   readonly endTimeUnixNano: string
   readonly status: { readonly code?: number }
+  readonly flags?: number
   readonly attributes?: JsonAttribute[]
   readonly events?: ReadonlyArray<{ readonly name: string, readonly timeUnixNano: string }>
 }
@@ -167,6 +170,7 @@ function spansIn ({ resourceSpans }: JsonTraces): SeenSpan[] {
     startMs: Number(span.startTimeUnixNano) / 1e6,
     endMs: Number(span.endTimeUnixNano) / 1e6,
     failed: span.status.code === 2,
+    flags: (span.flags ?? 0) & 0xff, // the rest says whether the parent is remote
     attributes: attributesOf(span.attributes),
     events: (span.events ?? []).map(({ name, timeUnixNano }) => ({ name, atMs: Number(timeUnixNano) / 1e6 }))
   }))))

@@ -221,6 +221,20 @@ t.test(
   }
 )
 
+t.test("spans have the flags of the caller's trace", async t => {
+  const seen = await collector(t)
+  const { api } = await traced(t, seen.url, fine)
+  for (const flags of ['01', '03']) {
+    const traceparent = `00-${flags.repeat(16)}-00f067aa0ba902b7-${flags}`
+    t.equal((await api.post(path, hello, { headers: { traceparent } })).status, 200)
+  }
+  const spans = await sentSpans(api, seen)
+  t.strictSame(
+    spans.map(({ traceId, flags }) => `${traceId.slice(0, 2)} ${flags}`).toSorted(),
+    ['01 1', '01 1', '03 3', '03 3']
+  )
+})
+
 t.test('a full queue drops new spans, and an unresponsive collector does not delay a shutdown', async t => {
   const seen = await collector(t, { silent: true })
   const { api, calls } = await traced(t, seen.url, fine, {}, { maxQueuedSpans: 3 })

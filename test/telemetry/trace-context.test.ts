@@ -67,6 +67,23 @@ t.test('no header value causes an error', async t => {
   )
 })
 
+t.test('servers get whether the call is sampled, and whether its trace id is random', async t => {
+  for (const [given, isSampled, sent] of [
+    ['00', false, '00'],
+    ['01', true, '01'],
+    ['02', false, '02'],
+    ['02', true, '03'],
+    ['03', true, '03'],
+    ['ff', true, '03'],
+    ['fd', false, '00']
+  ] as const) {
+    const child = beginTrace({ traceparent: `00-${traceId}-${parentId}-${given}` }, () => isSampled).child()
+    const { traceparent } = child.headers('traceparent')
+    t.equal(traceparent, `00-${traceId}-${child.spanId}-${sent}`, given)
+  }
+  t.match(beginTrace({}, () => true).child().headers('all'), { traceparent: /-01$/ })
+})
+
 t.test(
   "each child has its own span in the caller's trace, and sends a server only what is allowed",
   async t => {
