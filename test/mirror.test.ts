@@ -79,7 +79,6 @@ const elsewhere: Reasons = {
   'keys/limiting-fields': ['pipelines/admin/keys', 'which fields members may change'],
   'cli/bench-report': ['cli/bench', 'prints what is measured there'],
   'load/answers': ['load/answer-check', 'the answers that are checked there'],
-  'load/compare-gateways': ['cli/bench', 'two gateways, one of them slowed'],
   'load/http-lanes': ['cli/bench', 'the lanes of the command'],
   'load/proc': ['load/process-cost', 'reads what is added up there'],
   'load/raw-server': ['load/simulated-provider', 'the HTTP of the provider'],

@@ -26,6 +26,8 @@ export interface CompareOptions {
   readonly rates: readonly number[]
   readonly seconds: number
   readonly budgetUsd: number
+  /** Sends the load. Default: `openLoop`. */
+  readonly load?: typeof openLoop
 }
 
 export interface Row extends LoadResult {
@@ -64,17 +66,17 @@ export async function * compareGateways (
   direct: Gateway,
   gateways: readonly Gateway[],
   provider: SimulatedProvider,
-  { lanes, rates, seconds, budgetUsd }: CompareOptions
+  { lanes, rates, seconds, budgetUsd, load: send = openLoop }: CompareOptions
 ): AsyncGenerator<Row> {
   for (const lane of lanes) {
     let keeping = gateways
     for (const [turn, rate] of rates.entries()) {
-      const base = await measure(direct, lane, rate, seconds, provider)
+      const base = await measure(direct, lane, rate, seconds, provider, send)
       yield base
       const kept: Gateway[] = []
       // Who goes first has the machine as the one before left it.
       for (const gateway of turn % 2 === 0 ? keeping : keeping.toReversed()) {
-        const row = await measure(gateway, lane, rate, seconds, provider)
+        const row = await measure(gateway, lane, rate, seconds, provider, send)
         yield { ...row, addedP50Ms: row.p50Ms - base.p50Ms, addedP99Ms: row.p99Ms - base.p99Ms }
         if (row.perSecond >= rate * keptPart && row.answered >= row.due * keptPart) kept.push(gateway)
       }
@@ -84,7 +86,7 @@ export async function * compareGateways (
   for (const { budgetKey, ...gateway } of gateways) {
     if (budgetKey === undefined) continue
     const load = { count: budgetLane.calls, perSecond: Infinity }
-    const row = await run({ ...gateway, key: budgetKey }, budgetLane, load, provider)
+    const row = await run({ ...gateway, key: budgetKey }, budgetLane, load, provider, send)
     const used = row.providerCalls * nanoUsdPerCall / 1e9 / budgetUsd
     yield { ...row, overshoot: Math.max(0, used - 1), budgetUsed: used }
   }
@@ -96,25 +98,31 @@ export function durationOf ({ lanes, rates, seconds }: CompareOptions, gateways:
 }
 
 async function measure (
-  gateway: Gateway, lane: HttpLane, rate: number, seconds: number, provider: SimulatedProvider
+  gateway: Gateway,
+  lane: HttpLane,
+  rate: number,
+  seconds: number,
+  provider: SimulatedProvider,
+  send: typeof openLoop
 ): Promise<Row> {
   const warmUp = { provider: gateway.provider, count: Math.ceil(rate * warmUpSeconds), perSecond: rate }
   const target = openTarget(gateway.url, gateway.key)
-  await openLoop(target, lane, warmUp).finally(() => { target.agent.destroy() })
+  await send(target, lane, warmUp).finally(() => { target.agent.destroy() })
   const load = { count: Math.ceil(rate * seconds), perSecond: rate }
-  return { ...await run(gateway, lane, load, provider), rate }
+  return { ...await run(gateway, lane, load, provider, send), rate }
 }
 
 async function run (
   gateway: Gateway,
   lane: HttpLane,
   load: Pick<LoadOptions, 'count' | 'perSecond'>,
-  provider: SimulatedProvider
+  provider: SimulatedProvider,
+  send: typeof openLoop
 ): Promise<Row> {
   const target = openTarget(gateway.url, gateway.key)
   try {
     const [callsBefore, costBefore] = [provider.calls(), await gateway.readCost?.()]
-    const result = await openLoop(target, lane, { ...load, provider: gateway.provider })
+    const result = await send(target, lane, { ...load, provider: gateway.provider })
     const providerCalls = provider.calls() - callsBefore
     return {
       lane: lane.name,
