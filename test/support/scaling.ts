@@ -23,6 +23,8 @@ export interface Scaling<In> {
   readonly doublings?: number
   /** The time for which the runs of one size may hang before that is a finding. Default 10 s. */
   readonly patienceMs?: number
+  /** Returns milliseconds. Default: the processor time of this process. */
+  readonly clock?: () => number
 }
 
 export interface Growth {
@@ -104,7 +106,9 @@ function isSteep (values: readonly number[], floor: number): boolean {
 
 /** Measures the work of each size. */
 export function growthOf<In> (
-  { input, run, from = 128, doublings = allRounds ? 4 : 3, patienceMs = 10_000 }: Scaling<In>,
+  {
+    input, run, from = 128, doublings = allRounds ? 4 : 3, patienceMs = 10_000, clock = processorMs
+  }: Scaling<In>,
   runs = carefulRuns
 ): Growth {
   const sizes = Array.from({ length: doublings + 1 }, (_, index) => from * 2 ** index)
@@ -124,7 +128,7 @@ export function growthOf<In> (
     const work = workOf(size)
     try {
       bounded(() => {
-        times.push(fastest(work, runs))
+        times.push(fastest(work, runs, clock))
         // Each look at the heap ends with a full collection, which takes longer than most work.
         if (runs > quickRuns || (allRounds && size === sizes.at(-1))) bytes.push(allocated(work))
       }, patienceMs)
@@ -146,18 +150,22 @@ function isRefusal (error: unknown): boolean {
   return error instanceof Error && 'status' in error
 }
 
-function fastest (work: () => void, runs: number): number {
+function processorMs (): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
+function fastest (work: () => void, runs: number, clock: () => number): number {
   work() // compiled, with every cache filled
   let best = Infinity
   for (let number = 0; number < (best < Infinity && best > slowMs ? Math.min(runs, 2) : runs); number++) {
     let times = 0
-    const start = process.cpuUsage()
+    const startMs = clock()
     let elapsed = 0
     do {
       work()
       times++
-      const { user, system } = process.cpuUsage(start)
-      elapsed = (user + system) / 1000
+      elapsed = clock() - startMs
     } while (elapsed < minSampleMs)
     best = Math.min(best, elapsed / times)
   }
