@@ -253,7 +253,7 @@ export class Users {
   /** Returns the spending of the keys of a user with limits. */
   async #spentBy ({ id, limits }: UserRow): Promise<Spent | undefined> {
     if (limits === null) return undefined
-    const party = counterName({ party: 'member', partyId: id })
+    const party = counterName({ kind: 'member', id })
     return await this.#use(async () => await spentOf(this.#query, party, parseLimits(limits)))
   }
 

@@ -70,8 +70,8 @@ const budgets: Rule = async ({ settings, query, reports, configuredKeys, nowMs }
     { party, budget, period: periodAt(windowOfBudget(budget), nowMs) }
   )))
   const spent = await reports.make(
-    'spentBy', windows.map(({ party: { kind, id }, period: { fromMs, endMs } }) => (
-      { party: counterName({ party: kind, partyId: id }), fromMs, endMs }
+    'spentBy', windows.map(({ party, period: { fromMs, endMs } }) => (
+      { party: counterName(party), fromMs, endMs }
     ))
   )
   const alerts = windows.flatMap(({ party, budget, period: { name: window, fromMs, endMs } }, index) => {

@@ -3,17 +3,15 @@
 import type { Kysely } from 'kysely'
 import { defaultProject, type PartyLimits } from '../core/key.ts'
 import type { Tables } from '../stores/tables.ts'
-import type { PartyKind } from '../limits/call-accounts.ts'
+import type { Party, PartyKind } from '../limits/call-accounts.ts'
 import { parseLimits, type ListedKey } from './key-rows.ts'
 
 /** Ids per statement, which databases limit. */
 const maxListed = 500
 
-export interface WatchedParty {
+export interface WatchedParty extends Party {
   readonly kind: Exclude<PartyKind, 'end_user'>
-  readonly id: string
   readonly name: string
-  readonly limits: PartyLimits
 }
 
 /**

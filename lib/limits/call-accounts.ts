@@ -27,25 +27,26 @@ export const partyWords = {
   key: 'API key', project: 'project', member: 'member', end_user: 'end user', tag: 'tag', model: 'model'
 } as const
 
-/** Returns a phrase for the party of an account, used in messages to its caller. */
-export function partyText ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
-  return party === 'tag' || party === 'model'
-    ? `the ${partyWords[party]} \`${partyId}\``
-    : `this ${partyWords[party]}`
-}
-
 export type PartyKind = keyof typeof partyWords
 
-/** A party whose limits apply to a call. */
-export interface Party {
+/** Identifies a party. */
+export interface PartyRef {
   readonly kind: PartyKind
   readonly id: string
+}
+
+/** A party whose limits apply to a call: `limitAccountsOf` makes an account of each limit. */
+export interface Party extends PartyRef {
   readonly limits: PartyLimits
 }
 
+/** Returns a phrase for a party, used in messages to its caller. */
+export function partyText ({ kind, id }: PartyRef): string {
+  return kind === 'tag' || kind === 'model' ? `the ${partyWords[kind]} \`${id}\`` : `this ${partyWords[kind]}`
+}
+
 interface AccountBase {
-  readonly party: PartyKind
-  readonly partyId: string
+  readonly party: PartyRef
   readonly unit: Unit
   /** The limit, in the unit of the usage column. */
   readonly max: number
@@ -101,9 +102,10 @@ const unlimited = Number.MAX_SAFE_INTEGER
 export function limitAccountsOf (parties: readonly Party[], withBudgets = true): Account[] {
   const accounts: Account[] = []
   for (const { kind, id, limits } of parties) {
+    const party: PartyRef = { kind, id }
     for (const { window, budget, soft } of withBudgets ? byWindow(budgetsIn(limits)) : []) {
       accounts.push({
-        party: kind, partyId: id, counting: 'sum', unit: 'nanoUsd', limitName: 'budget', name: 'budget',
+        party, counting: 'sum', unit: 'nanoUsd', limitName: 'budget', name: 'budget',
         window, max: budget === undefined ? unlimited : nanoUsdOf(budget),
         strict: budget !== undefined && (limits.strict ?? true),
         ...budget !== undefined && { budget },
@@ -117,10 +119,10 @@ export function limitAccountsOf (parties: readonly Party[], withBudgets = true):
       const { unit } = row
       const max = limit * perUnit
       if (row.counting !== 'sum')
-        others.push({ party: kind, partyId: id, counting: row.counting, unit, limitName, max })
+        others.push({ party, counting: row.counting, unit, limitName, max })
       else {
         accounts.push({
-          party: kind, partyId: id, counting: 'sum', unit, limitName, name: row.refusal, max,
+          party, counting: 'sum', unit, limitName, name: row.refusal, max,
           window: { per: row.per }, strict: false
         })
       }
@@ -136,13 +138,14 @@ export function inLimitUnit ({ unit }: Pick<Account, 'unit'>, amount: number): n
 }
 
 /** A budget and the party it belongs to. */
-export interface PartyBudget extends Pick<Account, 'party' | 'partyId'> {
+export interface PartyBudget {
+  readonly party: PartyRef
   readonly budget: Budget
 }
 
 export function budgetsOfParties (parties: readonly Party[]): PartyBudget[] {
   return parties.flatMap(({ kind, id, limits }) => (
-    budgetsIn(limits).map(budget => ({ party: kind, partyId: id, budget }))
+    budgetsIn(limits).map(budget => ({ party: { kind, id }, budget }))
   ))
 }
 

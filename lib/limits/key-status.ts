@@ -30,9 +30,9 @@ async function statusesOf (
   hidesCost: boolean
 ): Promise<LimitStatus[]> {
   const decision = await limiter.reserve({ accounts: [account], wanted: {}, purpose: 'describe' })
-  const { unit, counting, party, partyId, max } = account
+  const { unit, counting, party, max } = account
   const limit = inLimitUnit(account, max)
-  const named = { of: party, id: partyId, name: account.limitName, limit, soft: false }
+  const named = { of: party.kind, id: party.id, name: account.limitName, limit, soft: false }
   switch (counting) {
     case 'open': return [{ ...named, remaining: null, resets_at: null, window: null }]
     case 'rate': {

@@ -111,11 +111,11 @@ export class NamedBudgets {
   }
 
   /** Registers the end user of an admitted call. */
-  noteAdmitted (accounts: ReadonlyArray<Pick<Account, 'party' | 'partyId'>>, nowMs: number): void {
-    for (const { party, partyId } of accounts) {
-      if (party !== 'end_user') continue
-      const nameAt = partyId.lastIndexOf('/') + 1
-      this.#names.take(partyId.slice(0, nameAt - 1), partyId.slice(nameAt), nowMs)
+  noteAdmitted (accounts: ReadonlyArray<Pick<Account, 'party'>>, nowMs: number): void {
+    for (const { party: { kind, id } } of accounts) {
+      if (kind !== 'end_user') continue
+      const nameAt = id.lastIndexOf('/') + 1
+      this.#names.take(id.slice(0, nameAt - 1), id.slice(nameAt), nowMs)
     }
   }
 

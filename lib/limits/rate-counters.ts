@@ -46,7 +46,7 @@ export class RateCounters {
   waitMs (account: RateOrConcurrencyAccount, amount: number, nowMs: number): number {
     const { counting, max } = account
     switch (counting) {
-      case 'open': return (this.#open.get(counterName(account)) ?? 0) < max ? 0 : retryAfterMs
+      case 'open': return (this.#open.get(counterName(account.party)) ?? 0) < max ? 0 : retryAfterMs
       case 'rate': {
         const over = this.#debtOf(account, nowMs) + (amount - max) * minuteMs
         return Math.max(0, Math.ceil(over / max))
@@ -65,7 +65,7 @@ export class RateCounters {
         return
       }
       case 'open': {
-        const name = counterName(account)
+        const name = counterName(account.party)
         const open = (this.#open.get(name) ?? 0) + amount
         if (open === 0) this.#open.delete(name)
         else this.#open.set(name, open)
@@ -103,5 +103,5 @@ function debtAt (nowMs: number, { debt, atMs }: Bucket, max: number): number {
 }
 
 function bucketName (account: RateOrConcurrencyAccount): string {
-  return `${account.unit} ${counterName(account)}`
+  return `${account.unit} ${counterName(account.party)}`
 }

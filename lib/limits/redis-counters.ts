@@ -174,7 +174,8 @@ export class RedisCounters {
     const parts = countersOf(accounts, this.#server.now()).map((counter): RedisPart => ({
       ...counter, amount: amountToReserve(counter.account, wanted, most, purpose)
     }))
-    return { id, party: first === undefined ? '' : counterName(first), parts, isOpen: purpose === 'admit' }
+    const party = first === undefined ? '' : counterName(first.party)
+    return { id, party, parts, isOpen: purpose === 'admit' }
   }
 
   /** Replaces a reservation with the actual usage, unless already done. @throws Error without a reply */

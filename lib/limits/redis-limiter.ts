@@ -388,7 +388,7 @@ function accountsByParty (
 ): ReadonlyArray<{ readonly accounts: readonly Account[], readonly indexes: readonly number[] }> {
   const parties = new Map<string, { accounts: Account[], indexes: number[] }>()
   for (const [index, account] of accounts.entries()) {
-    const name = counterName(account)
+    const name = counterName(account.party)
     const party = parties.get(name)
     if (party === undefined) parties.set(name, { accounts: [account], indexes: [index] })
     else {

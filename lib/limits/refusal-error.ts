@@ -21,8 +21,8 @@ export function refusalError (
   accounts: readonly Account[]
 ): GatewayError {
   const account = accounts[accountIndex] as Account // the limiter returns an index of its input
-  const name = partyText(account)
-  const param = params[account.party]
+  const name = partyText(account.party)
+  const param = params[account.party.kind]
   const retryAfterSeconds = Math.min(maxRetrySeconds, Math.max(1, Math.ceil(waitMs / 1000)))
   if (reason === 'budget_unread') {
     return new GatewayError('overloaded', {
@@ -70,7 +70,7 @@ export function refusalError (
 function allowanceText (account: Account, limit: CountedLimitName): string {
   const amount = inLimitUnit(account, account.max)
   const { allows, allowsOne } = countedLimits[limit]
-  return `${capitalised(partyText(account))} allows ${amount} ${amount === 1 ? allowsOne : allows}.`
+  return `${capitalised(partyText(account.party))} allows ${amount} ${amount === 1 ? allowsOne : allows}.`
 }
 
 function capitalised (text: string): string {

@@ -70,8 +70,8 @@ export function planReservation<R> (
     ({ unit }) => !isNonTokenUnit(unit) || units[unit] !== undefined
   )
   const sums = accounts.filter(account => account.counting === 'sum')
-  const budgets = sums.flatMap(({ party, partyId, budget, soft = [] }) => (
-    (budget === undefined ? soft : [budget]).map(each => ({ party, partyId, budget: each }))
+  const budgets = sums.flatMap(({ party, budget, soft = [] }) => (
+    (budget === undefined ? soft : [budget]).map(each => ({ party, budget: each }))
   ))
   const routes = paysProvider ? dropUnpriced(call, models, budgets, estimate) : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)

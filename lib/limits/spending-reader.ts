@@ -126,7 +126,7 @@ export class SpendingReader {
 function unreadRefusal (accounts: readonly Account[], { party, unit }: SumKey): RefusedDecision {
   // Matches by party and unit: the window may have ended while waiting for the store.
   const accountIndex = accounts.findIndex(account => (
-    account.counting === 'sum' && account.unit === unit && counterName(account) === party
+    account.counting === 'sum' && account.unit === unit && counterName(account.party) === party
   ))
   return {
     admitted: false, accountIndex, reason: 'budget_unread', waitMs: retryAfterMs, rateLimits: {}, used: []

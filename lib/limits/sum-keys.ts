@@ -4,11 +4,11 @@
  */
 
 import { periodAt, type Period } from './windows.ts'
-import type { Account, RateOrConcurrencyAccount, SumAccount, Unit } from './call-accounts.ts'
+import type { Account, PartyRef, RateOrConcurrencyAccount, SumAccount, Unit } from './call-accounts.ts'
 
 /** Names a party in counters. Keys and projects use their ids, which never collide. */
-export function counterName ({ party, partyId }: Pick<Account, 'party' | 'partyId'>): string {
-  return party === 'key' || party === 'project' ? partyId : `${party}:${partyId}`
+export function counterName ({ kind, id }: PartyRef): string {
+  return kind === 'key' || kind === 'project' ? id : `${kind}:${id}`
 }
 
 /** The sum of one party, unit and period. */
@@ -17,6 +17,7 @@ export interface SumKey {
   readonly name: string
   /** Unique for the party; part of the Redis key. */
   readonly field: string
+  /** Its `counterName`. */
   readonly party: string
   readonly unit: Unit
   readonly period: Period
@@ -24,10 +25,10 @@ export interface SumKey {
 
 /** Returns the sum of an account at a time in Unix milliseconds. */
 export function sumKeyOf (
-  { party, partyId, unit, window }: Pick<SumAccount, 'party' | 'partyId' | 'unit' | 'window'>,
+  { party, unit, window }: Pick<SumAccount, 'party' | 'unit' | 'window'>,
   nowMs: number
 ): SumKey {
-  const key = counterName({ party, partyId })
+  const key = counterName(party)
   const period = periodAt(window, nowMs)
   // Money has been called `budget` in Redis since the first version.
   const field = `${unit === 'nanoUsd' ? 'budget' : unit}:${period.name}:${period.fromMs}`

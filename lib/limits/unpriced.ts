@@ -23,7 +23,7 @@ export function checkPriced (param: string | undefined, budgets: readonly PartyB
   const refusing = onlyPriced(budgets)
   if (param === undefined || refusing === undefined) return
   throw new GatewayError('insufficient_permissions', {
-    message: `No price is known for \`${param}\`, and ${partyText(refusing)} has a budget. ` +
+    message: `No price is known for \`${param}\`, and ${partyText(refusing.party)} has a budget. ` +
       'Leave it out, or set `unpriced: allow` on the budget.',
     param
   })
@@ -46,7 +46,7 @@ export function checkGuardsPriced (
   throw new GatewayError('insufficient_permissions', {
     message:
       `A guard asks the model \`${unpriced.modelId}\` about this call. No price is known for that model, ` +
-      `and ${partyText(refusing)} has a budget. ` +
+      `and ${partyText(refusing.party)} has a budget. ` +
       'Set its price in the configuration, or `unpriced: allow` on the budget.'
   })
 }
@@ -79,7 +79,7 @@ export function dropUnpriced (
   }
   throw new GatewayError('insufficient_permissions', {
     message:
-      `No price is known for the model \`${routes[0].modelId}\`, and ${partyText(refusing)} has a budget. ` +
+      `No price is known for the model \`${routes[0].modelId}\`, and ${partyText(refusing.party)} has a budget. ` +
       'Set its price in the configuration, or `unpriced: allow` on the budget.',
     param: 'model'
   })

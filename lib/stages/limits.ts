@@ -96,7 +96,7 @@ class CallLimits<R> {
     const spending = textGuards === undefined ? [] : spendingOn(textGuards, call)
     if (onlyGuardCosts && spending.length === 0) return call
     if (named.length > 0) {
-      call.record.caller.parties = named.map(({ kind, id }) => counterName({ party: kind, partyId: id }))
+      call.record.caller.parties = named.map(counterName)
     }
     const plan = planReservation(call, estimated.value, parties, spending, {
       models, settings, isEstimated: estimate !== undefined, onlyGuardCosts
@@ -176,7 +176,7 @@ function exceededBudgets (
     for (const budget of account.soft ?? []) {
       if ((used[index] ?? 0) < nanoUsdOf(budget)) continue
       const { endMs } = periodAt(account.window, steadyNow())
-      ;(exceeded ??= []).push({ party: counterName(account), budget: budgetText(budget), endMs })
+      ;(exceeded ??= []).push({ party: counterName(account.party), budget: budgetText(budget), endMs })
     }
   }
   return exceeded

@@ -15,18 +15,19 @@ t.test('a call has an account for each limit of each party', async t => {
   ])
   t.match(accounts, [
     {
-      party: 'key',
-      partyId: 'k',
+      party: { kind: 'key', id: 'k' },
       counting: 'sum',
       unit: 'nanoUsd',
       max: 1e9,
       window: { per: 'day' },
       strict: true
     },
-    { party: 'key', counting: 'rate', unit: 'requests', max: 5 },
-    { party: 'project', partyId: 'p', counting: 'sum', max: 2e9, window: { per: 'hour' }, strict: false },
-    { party: 'project', counting: 'sum', max: 3e9, window: { per: 'month' } },
-    { party: 'project', counting: 'open', unit: 'calls', max: 3 }
+    { party: { kind: 'key' }, counting: 'rate', unit: 'requests', max: 5 },
+    {
+      party: { kind: 'project', id: 'p' }, counting: 'sum', max: 2e9, window: { per: 'hour' }, strict: false
+    },
+    { party: { kind: 'project' }, counting: 'sum', max: 3e9, window: { per: 'month' } },
+    { party: { kind: 'project' }, counting: 'open', unit: 'calls', max: 3 }
   ])
   t.equal(accounts.length, 5)
   t.same(
@@ -56,7 +57,7 @@ t.test(
   'keys and projects are identified by the ids that older counters have, other parties by kind and id',
   async t => {
     t.same(
-      (['key', 'project', 'end_user', 'tag'] as const).map(party => counterName({ party, partyId: 'x' })),
+      (['key', 'project', 'end_user', 'tag'] as const).map(kind => counterName({ kind, id: 'x' })),
       ['x', 'x', 'end_user:x', 'tag:x']
     )
   }
@@ -92,9 +93,7 @@ t.test(
 
 t.test('a refusal names the configured party, or else its kind', async t => {
   t.same(
-    (['key', 'member', 'end_user', 'tag', 'model'] as const).map(party =>
-      partyText({ party, partyId: 'x' })
-    ),
+    (['key', 'member', 'end_user', 'tag', 'model'] as const).map(kind => partyText({ kind, id: 'x' })),
     ['this API key', 'this member', 'this end user', 'the tag `x`', 'the model `x`']
   )
 })

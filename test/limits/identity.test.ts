@@ -116,7 +116,7 @@ async function compare (
   const accounts = limitAccountsOf([{ kind, id: keyId, limits: chosen }])
   const parties =
     kind === 'tag' || kind === 'end_user' || kind === 'model'
-      ? JSON.stringify([counterName({ party: kind, partyId: keyId })])
+      ? JSON.stringify([counterName({ kind, id: keyId })])
       : null
   const nodes = await Promise.all(Array.from({ length: count }, async (_, number) => await start(number)))
   let open: OpenCall[] = []

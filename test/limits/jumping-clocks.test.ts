@@ -53,7 +53,7 @@ async function jump (t: Test, database: Database, seed: number): Promise<{ admit
   const limits = { budgets: randomBudgets(random, zone), strict: seed % 3 > 0 }
   const accounts = limitAccountsOf([{ kind, id, limits }]) as SumAccount[] // only the budgets remain
   const isNamed = kind === 'tag' || kind === 'end_user' || kind === 'model'
-  const parties = isNamed ? JSON.stringify([counterName({ party: kind, partyId: id })]) : null
+  const parties = isNamed ? JSON.stringify([counterName({ kind, id })]) : null
   const changes = changesOf(zone)
   const changeMs = changes[random(changes.length)] ?? NaN
   const beforeChange = (): number => changeMs - random(3 * hourMs)

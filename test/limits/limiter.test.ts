@@ -423,11 +423,11 @@ t.test(
        * The expected remainder: the amount, less the cost of ended calls and the reservations of open ones.
        */
       const leftOf = (place: number): number => {
-        const { window, max, partyId } = sums[place] as SumAccount // a place in the list
+        const { window, max, party } = sums[place] as SumAccount // a place in the list
         const { fromMs, endMs } = periodAt(window, clock.ms)
         const isIn = ({ atMs }: { readonly atMs: number }): boolean => atMs >= fromMs && atMs < endMs
         const used = rows
-          .filter(row => row.party === partyId && isIn(row))
+          .filter(row => row.party === party.id && isIn(row))
           .reduce((sum, { nanoUsd }) => sum + nanoUsd, 0)
         return max - used - open.filter(isIn).reduce((sum, { amounts }) => sum + (amounts[place] ?? 0), 0)
       }

@@ -5,11 +5,12 @@ import type { RateOrConcurrencyAccount } from '../../lib/limits/call-accounts.ts
 import type { RateLimitStatus } from '../../lib/limits/reservation.ts'
 import { holds } from '../support/property.ts'
 
+const party = { kind: 'key', id: 'key-1' } as const
 const requests: RateOrConcurrencyAccount = {
-  party: 'key', partyId: 'key-1', counting: 'rate', unit: 'requests', limitName: 'requests_per_minute', max: 2
+  party, counting: 'rate', unit: 'requests', limitName: 'requests_per_minute', max: 2
 }
 const calls: RateOrConcurrencyAccount = {
-  party: 'key', partyId: 'key-1', counting: 'open', unit: 'calls', limitName: 'concurrent_calls', max: 1
+  party, counting: 'open', unit: 'calls', limitName: 'concurrent_calls', max: 1
 }
 
 function statusOf (
@@ -25,7 +26,7 @@ t.test('a limit per minute refills evenly', async t => {
   t.equal(rates.waitMs(requests, 1, 0), 30_000)
   t.equal(rates.waitMs(requests, 1, 30_000), 0)
   t.strictSame(
-    rates.statusesOf([calls, requests, { ...requests, party: 'project', partyId: 'p', max: 9 }], 0),
+    rates.statusesOf([calls, requests, { ...requests, party: { kind: 'project', id: 'p' }, max: 9 }], 0),
     { requests: { limit: 2, remaining: 0, resetMs: 60_000 } },
     'the first of two parties that have the same limit is described'
   )
@@ -109,7 +110,7 @@ t.test('an open call takes a slot until it ends', async t => {
   const rates = new RateCounters(() => 0)
   rates.add(calls, 1, 0)
   t.equal(rates.waitMs(calls, 1, 0), 1000)
-  t.equal(rates.waitMs({ ...calls, partyId: 'key-2' }, 1, 0), 0)
+  t.equal(rates.waitMs({ ...calls, party: { kind: 'key', id: 'key-2' } }, 1, 0), 0)
   rates.add(calls, -1, 0)
   t.equal(rates.waitMs(calls, 1, 0), 0)
   t.equal(rates.size, 0, 'nothing is kept of a party without open calls')

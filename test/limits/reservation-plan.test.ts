@@ -48,7 +48,7 @@ t.test('a strict budget reserves the maximum cost of a call, or the least that i
   const call = routedCall({}, { routes: [priced] })
   const { request, budgets, isStrict } = plan({ budget }, {}, { call })
   t.strictSame(request.wanted.nanoUsd, { max: 360_000, min: 220_000, typical: 200_000 })
-  t.strictSame(budgets, [{ party: 'key', partyId: 'key-1', budget }])
+  t.strictSame(budgets, [{ party: { kind: 'key', id: 'key-1' }, budget }])
   t.ok(isStrict)
   t.type(request.rowId, 'string')
   t.equal(request.rowId, call.record.limits.rowId, 'the usage record settles it')

@@ -14,9 +14,9 @@ import { settings } from '../support/settings.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 
-const party = { party: 'key', partyId: 'key-1' } as const
+const party = { kind: 'key', id: 'key-1' } as const
 const budget: SumAccount = {
-  ...party,
+  party,
   counting: 'sum',
   unit: 'nanoUsd',
   limitName: 'budget',
@@ -26,13 +26,13 @@ const budget: SumAccount = {
   strict: true
 }
 const requests: RateOrConcurrencyAccount = {
-  ...party, counting: 'rate', unit: 'requests', limitName: 'requests_per_minute', max: 60
+  party, counting: 'rate', unit: 'requests', limitName: 'requests_per_minute', max: 60
 }
 const tokens: RateOrConcurrencyAccount = {
-  ...party, counting: 'rate', unit: 'tokens', limitName: 'tokens_per_minute', max: 100
+  party, counting: 'rate', unit: 'tokens', limitName: 'tokens_per_minute', max: 100
 }
 const open: RateOrConcurrencyAccount = {
-  ...party, counting: 'open', unit: 'calls', limitName: 'concurrent_calls', max: 4
+  party, counting: 'open', unit: 'calls', limitName: 'concurrent_calls', max: 4
 }
 
 t.test('a strict budget reserves between minimum and maximum, others the usual amount', async t => {
@@ -101,8 +101,8 @@ t.test('records name the accounts of their calls, unless their key is gone', asy
         row: { id: 'row-1' },
         used: { nanoUsd: 9 },
         accounts: [
-          { partyId: 'key-1', unit: 'nanoUsd' },
-          { partyId: 'p', unit: 'images' }
+          { party: { id: 'key-1' }, unit: 'nanoUsd' },
+          { party: { id: 'p' }, unit: 'images' }
         ]
       }
     ]
@@ -127,6 +127,6 @@ t.test('a record also counts for the parties that it names, if they have budgets
   const rows = [usageRowOf(1, { parties: '["tag:nightly","tag:gone","end_user:p/x"]' })]
   t.match(
     recordedUsages(rows, id => ({ id, name: id }), undefined, named),
-    [{ accounts: [{ party: 'tag', partyId: 'nightly', max: 2e9 }] }]
+    [{ accounts: [{ party: { kind: 'tag', id: 'nightly' }, max: 2e9 }] }]
   )
 })

@@ -4,7 +4,8 @@ import { sumKeyOf } from '../../lib/limits/sum-keys.ts'
 import { recordedAfterMs } from '../../lib/usage/refunds.ts'
 
 const noonMs = Date.UTC(2025, 10, 21, 12)
-const key = sumKeyOf({ party: 'key', partyId: 'key-1', unit: 'nanoUsd', window: { per: 'month' } }, noonMs)
+const party = { kind: 'key', id: 'key-1' } as const
+const key = sumKeyOf({ party, unit: 'nanoUsd', window: { per: 'month' } }, noonMs)
 
 t.test('the remainder of a budget is computed as documented in docs/budgets.md', async t => {
   const sums = new SumCounters(() => noonMs)

@@ -3,11 +3,11 @@ import { limitAccountsOf } from '../../lib/limits/call-accounts.ts'
 import { countersOf, heldSumName, heldSumOf, sumKeyOf, sumsOf } from '../../lib/limits/sum-keys.ts'
 
 const noonMs = Date.UTC(2025, 10, 21, 12)
-const ofKey = { party: 'key', partyId: 'key-1', unit: 'nanoUsd' } as const
+const ofKey = { party: { kind: 'key', id: 'key-1' }, unit: 'nanoUsd' } as const
 
 t.test('each combination of party, unit, window and period has its own sum', async t => {
   const day = { ...ofKey, window: { per: 'day' } } as const
-  const keys = [day, { ...day, party: 'tag', partyId: 'batch day' } as const].flatMap(account => [
+  const keys = [day, { ...day, party: { kind: 'tag', id: 'batch day' } } as const].flatMap(account => [
     sumKeyOf(account, noonMs),
     sumKeyOf({ ...account, unit: 'images' }, noonMs),
     sumKeyOf(account, noonMs + 86_400_000),

@@ -25,7 +25,7 @@ const expensive = route('one/expensive')
 const onlyInput = route('one/input')
 const free = route('one/unpriced')
 
-const ofKey = { party: 'key', partyId: 'k', budget: { usd: 1, per: 'day' } } as const
+const ofKey = { party: { kind: 'key', id: 'k' }, budget: { usd: 1, per: 'day' } } as const
 const allowing = { ...ofKey, budget: { ...ofKey.budget, unpriced: 'allow' } } as const
 
 function estimateOfTokens (prompt: number, answer: number): Estimate {
@@ -74,8 +74,8 @@ t.test("a model without a price is refused with the name of the budget's owner",
     tag: 'the tag `one`',
     model: 'the model `one`'
   }
-  for (const [party, text] of Object.entries(parties)) {
-    const owned = { ...ofKey, party: party as PartyKind, partyId: 'one' } // they are its keys
+  for (const [kind, text] of Object.entries(parties)) {
+    const owned = { ...ofKey, party: { kind: kind as PartyKind, id: 'one' } } // they are its keys
     const refusing = { message: new RegExp(`, and ${text} has a budget\\. `) }
     t.throws(() => dropUnpriced(callTo([free]), pricedModels, [allowing, owned]), refusing)
     t.throws(() => checkPriced('speed', [allowing, owned]), refusing)

@@ -211,7 +211,7 @@ t.test("only admitted calls take one of a project's end user slots", async t => 
   t.equal(refused, maxEndUsers)
   t.match(await partyOf('one more'), /^default\/[\w-]{22}$/)
   for (let number = 2; number < maxEndUsers; number++) {
-    namedBudgets.noteAdmitted([{ party: 'end_user', partyId: `default/${number}` }], Date.now())
+    namedBudgets.noteAdmitted([{ party: { kind: 'end_user', id: `default/${number}` } }], Date.now())
   }
   t.not(await partyOf('one more'), 'default/(other)', 'a place is left')
   await collect(stage(once(callOf('last', 1e9))))
