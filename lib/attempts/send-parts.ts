@@ -36,42 +36,21 @@ const graceIsOver = new Error('another part has failed')
  *
  * @throws what `sendRequest` throws
  */
-export function sendParts<R, E extends AnyEvent> (
+export async function sendParts<R, E extends AnyEvent> (
   context: SendContext,
   parts: ReadonlyArray<UpstreamPart<R, E>>,
   target: UpstreamTarget<R, E>
 ): Promise<OpenResponse<E>> {
   const [first] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
+  const requests = new PartRequests(context, parts, target, first.input.route)
   const join = target.adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
-  const { streamed, route } = first.input
-  const { call, signal: callSignal } = context
-  const notes = new PartNotes(call.record, route, context.span)
-  const joined = new JoinedResponse<E>(route, parts, join, !streamed, notes, async (index, signal) => {
-    const { input } = parts[index] ?? first
-    let isSent = false
-    const either = AbortSignal.any([standardSignal(callSignal), signal])
-    const onSent = (): void => {
-      isSent = true
-      context.onSent?.()
-    }
-    try {
-      const sent = { ...context, signal: either, span: notes.begin(index), onSent }
-      return await sendRequest(sent, input, target)
-    } catch (error) {
-      const share = shareOf(input, parts)
-      if (isBilled(error) || (isSent && signal.reason === graceIsOver)) recordWasted(call, route, { share })
-      // If the caller has left, only the prompt counts. A hedge that lost is aborted with a plain Error.
-      else if (isSent && callSignal.aborted && callSignal.reason instanceof GatewayError) {
-        recordWasted(call, route, { share: { ...share, answer: 0 } })
-      }
-      throw error
-    }
-  })
-  // Every part is recorded or has its answer, so the attempt as a whole must not be billed again.
-  return (streamed ? joined.begun() : joined.buffered()).catch((error: unknown) => {
+  try {
+    return await (first.input.streamed ? new StreamedParts(requests, join).begun() : readAll(requests, join))
+  } catch (error) {
+    // Every part is recorded or has its answer, so the attempt as a whole must not be billed again.
     throw error instanceof ProviderFailure ? error : asGatewayError(error).with({ isRecorded: true })
-  })
+  }
 }
 
 /** Returns true for the error of a part that its provider bills without having reported its usage. */
@@ -138,88 +117,69 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
 
 const nothing: ReportedUsage = { usage: undefined, unreported: 0 }
 
-/** A batch to be taken; its part is read on only afterwards. */
-interface Offer<E> {
-  readonly events: E[]
-  readonly take: () => void
-}
-
-class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
+/** The requests of the parts, and what these have used. */
+class PartRequests<R, E extends AnyEvent> {
   readonly route: Route
-  readonly #parts: ReadonlyArray<UpstreamPart<unknown, E>>
-  readonly #keeps: boolean
-  readonly #join: Join<E>
+  readonly #context: SendContext
+  readonly #parts: ReadonlyArray<UpstreamPart<R, E>>
+  readonly #target: UpstreamTarget<R, E>
   readonly #notes: PartNotes
-  readonly #open: (part: number, signal: AbortSignal) => Promise<OpenResponse<E>>
   readonly #cancelled = new AbortController()
   readonly #responses = new Set<OpenResponse<E>>()
-  readonly #offers: Array<Offer<E>> = []
   #nextPart = 0
-  #running = 0
-  #wake: (() => void) | undefined
-  #failure: unknown
-  #failed = false
-  #ended = false
   #sizeBytes = 0
   /** Usage of complete parts. */
   #complete = nothing
   /** Usage of failed parts. */
   #wasted = nothing
 
-  /** @param keeps true if complete answers of parts are kept with them */
   constructor (
-    route: Route, parts: ReadonlyArray<UpstreamPart<unknown, E>>, join: Join<E>, keeps: boolean,
-    notes: PartNotes,
-    open: (part: number, signal: AbortSignal) => Promise<OpenResponse<E>>
+    context: SendContext, parts: ReadonlyArray<UpstreamPart<R, E>>, target: UpstreamTarget<R, E>, route: Route
   ) {
     this.route = route
+    this.#context = context
     this.#parts = parts
-    this.#join = join
-    this.#keeps = keeps
-    this.#notes = notes
-    this.#open = open
-    this.#running = Math.min(maxParallel, parts.length)
-    for (let runner = this.#running; runner > 0; runner--) void this.#run()
+    this.#target = target
+    this.#notes = new PartNotes(context.call.record, route, context.span)
   }
 
-  /** Waits for the first batch, without taking it. */
-  async begun (): Promise<this> {
-    await this.#changed()
-    if (this.#failed) throw withUsage(this.#failure, this.reported().usage)
-    return this
-  }
-
-  /** Reads everything into one batch. */
-  async buffered (): Promise<OpenResponse<E>> {
-    const all: E[] = []
-    try {
-      for (let events = await this.next(); events !== undefined; events = await this.next()) {
-        for (const event of events) all.push(event)
+  /**
+   * Reads the parts, a few at a time. Resolves when those that were started have ended.
+   *
+   * @param onRead called with the events of each read; a part is read on when it returns or resolves
+   * @param onFailure called for each part that fails
+   */
+  async readParts (
+    onRead: (part: number, events: readonly E[]) => void | Promise<void>,
+    onFailure: (error: unknown) => void
+  ): Promise<void> {
+    await Promise.all(Array.from({ length: Math.min(maxParallel, this.#parts.length) }, async () => {
+      try {
+        for (let part = this.#parts[this.#nextPart]; part !== undefined; part = this.#parts[this.#nextPart]) {
+          const index = this.#nextPart++
+          await this.#read(part, index, events => onRead(index, events))
+        }
+      } catch (error) {
+        this.#wasted = addReported(this.#wasted, { usage: usageOfError(error), unreported: 0 })
+        onFailure(error)
       }
-    } catch (error) {
-      await this.#partsInFlight()
-      throw withUsage(error, this.#wasted.usage) // complete parts are kept
-    }
-    return { ...bufferedResponse(this.route, all), reported: () => this.reported() }
+    }))
   }
 
-  async next (): Promise<E[] | undefined> {
-    await this.#changed()
-    const offer = this.#offers.shift()
-    offer?.take()
-    if (offer === undefined && this.#failed) throw withUsage(this.#failure, undefined) // also in `reported`
-    return offer?.events ?? this.#last()
+  /** Starts no further part. */
+  stop (): void {
+    this.#nextPart = this.#parts.length
   }
 
-  /** Waits briefly for the parts in flight after one has failed, and cancels the rest. */
-  async #partsInFlight (): Promise<void> {
-    const timer = setTimeout(() => this.#cancel(graceIsOver), partsGraceMs)
-    while (this.#running > 0) await new Promise<void>(resolve => { this.#wake = resolve })
-    clearTimeout(timer)
+  /** Stops, and cancels the parts in flight. */
+  cancel (reason?: Error): void {
+    this.stop()
+    this.#cancelled.abort(reason)
+    for (const response of this.#responses) response.close()
   }
 
-  isFinished (): boolean {
-    return this.#ended
+  get isCancelled (): boolean {
+    return this.#cancelled.signal.aborted
   }
 
   sizeBytes (): number {
@@ -235,77 +195,43 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
     )
   }
 
-  close (): void {
-    this.#cancel()
-    this.#offers.length = 0
+  /** Returns the usage of failed parts; complete ones are kept for the next attempt. */
+  wastedUsage (): Usage | undefined {
+    return this.#wasted.usage
   }
 
-  /** Cancels all parts; everything read so far stays available. */
-  #cancel (reason?: Error): void {
-    this.#stopStarting()
-    this.#cancelled.abort(reason)
-    for (const response of this.#responses) response.close()
-  }
-
-  /** Starts no further part. Parts that wait for their batch to be taken continue. */
-  #stopStarting (): void {
-    this.#nextPart = this.#parts.length
-    for (const { take } of this.#offers) take()
-  }
-
-  /** Resolves when there is a batch or a failure, or when all parts have ended. */
-  async #changed (): Promise<void> {
-    while (this.#offers.length === 0 && !this.#failed && this.#running > 0) {
-      await new Promise<void>(resolve => { this.#wake = resolve })
-    }
-  }
-
-  async #run (): Promise<void> {
-    try {
-      while (this.#nextPart < this.#parts.length) await this.#read(this.#nextPart++)
-    } catch (error) {
-      this.#wasted = addReported(this.#wasted, { usage: usageOfError(error), unreported: 0 })
-      if (!this.#failed) {
-        this.#failed = true
-        this.#failure = error
-        if (this.#keeps) this.#stopStarting()
-        else this.#cancel()
-      }
-    } finally {
-      this.#running--
-      this.#wake?.()
-    }
-  }
-
-  async #read (part: number): Promise<void> {
-    const received = this.#parts[part]?.answer
-    if (received !== undefined) {
-      this.#complete = addReported(this.#complete, reportedBy(usageIn(received)))
-      return await this.#pass(part, received)
+  async #read (
+    part: UpstreamPart<R, E>, index: number, onRead: (events: readonly E[]) => void | Promise<void>
+  ): Promise<void> {
+    if (part.answer !== undefined) {
+      this.#complete = addReported(this.#complete, reportedBy(usageIn(part.answer)))
+      return await onRead(part.answer)
     }
     try {
-      await this.#send(part)
-      this.#notes.succeeded(part)
+      await this.#readResponse(part, await this.#send(part, index), onRead)
+      this.#notes.succeeded(index)
     } catch (error) {
-      this.#notes.failed(part, error, this.#cancelled.signal.aborted)
+      this.#notes.failed(index, error, this.isCancelled)
       throw error
     }
   }
 
-  async #send (part: number): Promise<void> {
-    const response = await this.#open(part, this.#cancelled.signal)
+  async #readResponse (
+    part: UpstreamPart<R, E>,
+    response: OpenResponse<E>,
+    onRead: (events: readonly E[]) => void | Promise<void>
+  ): Promise<void> {
     this.#responses.add(response)
-    const answer: E[] = []
+    const answer: E[] | undefined = part.input.streamed ? undefined : []
     let usage: Usage | undefined
     const reported = (): ReportedUsage => usage === undefined ? response.reported() : reportedBy(usage)
     try {
       for (let read = await response.next(); read !== undefined; read = await response.next()) {
         usage = usageIn(read) ?? usage
-        if (this.#keeps) for (const event of read) answer.push(event)
-        await this.#pass(part, read)
+        if (answer !== undefined) for (const event of read) answer.push(event)
+        await onRead(read)
       }
-      const done = this.#parts[part]
-      if (this.#keeps && done !== undefined) done.answer = answer
+      if (answer !== undefined) part.answer = answer
       this.#complete = addReported(this.#complete, reported())
     } catch (error) {
       this.#wasted = addReported(this.#wasted, reported())
@@ -317,25 +243,147 @@ class JoinedResponse<E extends AnyEvent> implements OpenResponse<E> {
     }
   }
 
-  async #pass (part: number, read: readonly E[]): Promise<void> {
-    const events: E[] = []
-    this.#join.read(part, read, events)
-    if (events.length > 0) await this.#offer(events)
+  async #send (part: UpstreamPart<R, E>, index: number): Promise<OpenResponse<E>> {
+    const { call, signal: callSignal, onSent } = this.#context
+    const cancelled = this.#cancelled.signal
+    let isSent = false
+    try {
+      return await sendRequest({
+        ...this.#context,
+        signal: AbortSignal.any([standardSignal(callSignal), cancelled]),
+        span: this.#notes.begin(index),
+        onSent: () => {
+          isSent = true
+          onSent?.()
+        }
+      }, part.input, this.#target)
+    } catch (error) {
+      const { route } = this
+      const share = shareOf(part.input, this.#parts)
+      const isCutOff = isSent && cancelled.reason === graceIsOver
+      if (isBilled(error) || isCutOff) recordWasted(call, route, { share })
+      // If the caller has left, only the prompt counts. A hedge that lost is aborted with a plain Error.
+      else if (isSent && callSignal.aborted && callSignal.reason instanceof GatewayError) {
+        recordWasted(call, route, { share: { ...share, answer: 0 } })
+      }
+      throw error
+    }
   }
+}
 
-  async #offer (events: E[]): Promise<void> {
-    if (this.#cancelled.signal.aborted || this.#failed) return
-    await new Promise<void>(resolve => {
-      this.#offers.push({ events, take: resolve })
+/** Reads all parts into one batch. After a failure, the parts in flight are awaited briefly. */
+async function readAll<R, E extends AnyEvent> (
+  requests: PartRequests<R, E>, join: Join<E>
+): Promise<OpenResponse<E>> {
+  const all: E[] = []
+  let failure: { readonly error: unknown } | undefined
+  let grace: NodeJS.Timeout | undefined
+  await requests.readParts((part, events) => { join.read(part, events, all) }, error => {
+    if (failure !== undefined) return
+    failure = { error }
+    requests.stop()
+    grace = setTimeout(() => { requests.cancel(graceIsOver) }, partsGraceMs)
+  })
+  clearTimeout(grace)
+  if (failure !== undefined) throw withUsage(failure.error, requests.wastedUsage())
+  join.end(all)
+  return { ...bufferedResponse(requests.route, all), reported: () => requests.reported() }
+}
+
+/** A batch to be taken; its part is read on only afterwards. */
+interface Offer<E> {
+  readonly events: E[]
+  readonly take: () => void
+}
+
+/** Batches of the parts in order of arrival. The first failure cancels the other parts. */
+class StreamedParts<R, E extends AnyEvent> implements OpenResponse<E> {
+  readonly #requests: PartRequests<R, E>
+  readonly #join: Join<E>
+  readonly #offers: Array<Offer<E>> = []
+  #failure: { readonly error: unknown } | undefined
+  #isRead = false
+  #isFinished = false
+  #wake: (() => void) | undefined
+
+  constructor (requests: PartRequests<R, E>, join: Join<E>) {
+    this.#requests = requests
+    this.#join = join
+    void requests.readParts(async (part, read) => { await this.#offer(part, read) }, error => {
+      if (this.#failure !== undefined) return
+      this.#failure = { error }
+      this.#cancel()
+      this.#wake?.()
+    }).then(() => {
+      this.#isRead = true
       this.#wake?.()
     })
   }
 
-  #last (): E[] | undefined {
-    if (this.#ended) return undefined
-    this.#ended = true
+  get route (): Route {
+    return this.#requests.route
+  }
+
+  /** Waits for the first batch, without taking it. */
+  async begun (): Promise<this> {
+    await this.#changed()
+    if (this.#failure !== undefined) throw withUsage(this.#failure.error, this.reported().usage)
+    return this
+  }
+
+  async next (): Promise<E[] | undefined> {
+    await this.#changed()
+    const offer = this.#offers.shift()
+    if (offer !== undefined) {
+      offer.take()
+      return offer.events
+    }
+    if (this.#failure !== undefined) throw withUsage(this.#failure.error, undefined) // also in `reported`
+    if (this.#isFinished) return undefined
+    this.#isFinished = true
     const events: E[] = []
     this.#join.end(events)
     return events.length === 0 ? undefined : events
+  }
+
+  isFinished (): boolean {
+    return this.#isFinished
+  }
+
+  sizeBytes (): number {
+    return this.#requests.sizeBytes()
+  }
+
+  reported (): ReportedUsage {
+    return this.#requests.reported()
+  }
+
+  close (): void {
+    this.#cancel()
+    this.#offers.length = 0
+  }
+
+  /** Cancels all parts, also those that wait for a batch to be taken. Batches stay available. */
+  #cancel (): void {
+    this.#requests.cancel()
+    for (const { take } of this.#offers) take()
+  }
+
+  /** Resolves when there is a batch or a failure, or when all parts have ended. */
+  async #changed (): Promise<void> {
+    while (this.#offers.length === 0 && this.#failure === undefined && !this.#isRead) {
+      await new Promise<void>(resolve => { this.#wake = resolve })
+    }
+  }
+
+  /** Resolves when the batch was taken. */
+  async #offer (part: number, read: readonly E[]): Promise<void> {
+    const events: E[] = []
+    this.#join.read(part, read, events)
+    if (events.length === 0 || this.#requests.isCancelled) return
+    await new Promise<void>(resolve => {
+      this.#offers.push({ events, take: resolve })
+      this.#wake?.()
+    })
   }
 }
