@@ -138,7 +138,10 @@ export class RoutingFacts {
   routes: readonly Route[] | undefined = undefined
   /** The route that succeeded. */
   chosen: Route | undefined = undefined
-  /** Requests to providers. An attempt sends several if it is split, or is translated after a refusal. */
+  /**
+   * Requests to providers. An attempt sends several if it is split, or is translated after a refusal. The
+   * header, the row, the log and the span of a call show it as `attempts`.
+   */
   requestCount = 0
   /** Attempts on which a provider may still be at work. Failed ones do not count, even if billed. */
   attemptsAtWork = 0

@@ -1,4 +1,4 @@
-/** Counts the requests sent to each provider, and how many of them failed because of the provider. */
+/** Counts the attempts at each provider, and how many of them failed because of the provider. */
 
 import { sql, type Kysely } from 'kysely'
 import { isProviderFault } from '../core/errors.ts'
@@ -39,7 +39,7 @@ export async function attemptsReport (
   return counts
 }
 
-/** Returns the attempts of a call. A call without steps sent one request, which succeeded. */
+/** Returns the attempts of a call. A call without steps made one, which succeeded. */
 function attemptsOf (
   row: Pick<UsageRow, 'provider' | 'steps'>
 ): Array<{ readonly provider: string, readonly failed: boolean }> {

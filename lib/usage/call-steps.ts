@@ -1,6 +1,6 @@
 /**
  * Prints and reads the steps of a call in its usage row: what happened between acceptance and end. A call
- * that immediately sent one provider request has none. Names are truncated; steps contain no text of prompts,
+ * that immediately made one attempt has none. Names are truncated; steps contain no text of prompts,
  * answers, arguments or results.
  */
 
@@ -19,7 +19,8 @@ import type { UsageRow } from '../stores/tables.ts'
 /** Times are milliseconds since the call was accepted. A step that did not happen is absent. */
 export interface CallSteps {
   readonly key_checked_ms?: number | undefined
-  readonly requests?: readonly RequestStep[] | undefined
+  /** The attempts; rows call them `requests`. */
+  readonly requests?: readonly AttemptStep[] | undefined
   readonly tools?: readonly ToolStep[] | undefined
   /** The candidate routes, best first, and the reason for each one's position. */
   readonly candidates?: readonly RouteStep[] | undefined
@@ -51,7 +52,7 @@ export interface RouteStep {
   readonly reason: string
 }
 
-export interface RequestStep extends Omit<RouteStep, 'reason'> {
+export interface AttemptStep extends Omit<RouteStep, 'reason'> {
   readonly at_ms: number
   /** Absent if the attempt was waiting. */
   readonly took_ms?: number | undefined
@@ -69,11 +70,11 @@ export interface ToolStep {
 }
 
 /**
- * If the first request is sent later than this, the call has waited for something: its body, a limit or tool
+ * If the first attempt begins later than this, the call has waited for something: its body, a limit or tool
  * servers.
  */
 const minWaitStepMs = 50
-const maxRequests = 16
+const maxAttempts = 16
 const maxTools = 32
 const maxRoutes = 8
 const maxCharacters = 200
@@ -98,11 +99,11 @@ export function printSteps (record: CallRecord, receivedAtMs: number): string | 
   } = record
   const since = (atMs: number): number => tenths(atMs - receivedAtMs)
   const skipped = unusedRoutes?.filter(
-    ({ route }) => attempts?.some(request => request.route === route) !== true
+    ({ route }) => attempts?.some(attempt => attempt.route === route) !== true
   )
   return JSON.stringify({
     key_checked_ms: keyCheckedAtMs && since(keyCheckedAtMs),
-    requests: attempts?.slice(0, maxRequests).map(request => requestStep(request, since)),
+    requests: attempts?.slice(0, maxAttempts).map(attempt => attemptStep(attempt, since)),
     tools: runs?.slice(0, maxTools).map(run => toolStep(run, since)),
     candidates:
       routes !== undefined && routes.length > 1 ? routes.slice(0, maxRoutes).map(candidate) : undefined,
@@ -127,7 +128,7 @@ export function readSteps ({ steps }: Pick<UsageRow, 'steps'>): CallSteps {
 }
 
 /**
- * Returns true if the columns tell everything: at most one request, sent immediately, no refusing limit and
+ * Returns true if the columns tell everything: at most one attempt, made immediately, no refusing limit and
  * no trace.
  */
 function isPlain (record: CallRecord, receivedAtMs: number): boolean {
@@ -141,10 +142,10 @@ function isPlain (record: CallRecord, receivedAtMs: number): boolean {
   )
 }
 
-function requestStep (
+function attemptStep (
   { route, startedAtMs, outcomeAtMs, reason, status }: RecordedAttempt,
   since: (atMs: number) => number
-): RequestStep {
+): AttemptStep {
   const tookMs = outcomeAtMs === undefined ? undefined : tenths(outcomeAtMs - startedAtMs)
   return {
     model: cut(route.modelId),

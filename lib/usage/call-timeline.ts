@@ -1,6 +1,6 @@
 import type { TimelineEntry } from '../../schemas/admin/calls.ts'
 import type { UsageRow } from '../stores/tables.ts'
-import type { CallSteps, RequestStep, ToolStep } from './call-steps.ts'
+import type { CallSteps, AttemptStep, ToolStep } from './call-steps.ts'
 import { inspectionsOf, readNotes, type GuardInspection } from './guard-notes.ts'
 
 type TimedRow = Pick<
@@ -72,7 +72,7 @@ function inspectionEntry ({ stage, point, tookMs, findings }: GuardInspection): 
 /** Shorter waits are not listed. */
 const minWaitMs = 1
 
-function waitEntry (checkedMs: number | undefined, first: RequestStep | undefined): TimelineEntry[] {
+function waitEntry (checkedMs: number | undefined, first: AttemptStep | undefined): TimelineEntry[] {
   if (checkedMs === undefined || first === undefined) return []
   const waitMs = Math.round(10 * (first.at_ms - checkedMs)) / 10
   return waitMs < minWaitMs ? [] : [entry('wait', checkedMs, { duration_ms: waitMs })]
@@ -85,7 +85,7 @@ function requestEntry ({
   took_ms: tookMs,
   reason,
   status
-}: RequestStep): TimelineEntry {
+}: AttemptStep): TimelineEntry {
   const facts = {
     duration_ms: tookMs ?? null,
     model,

@@ -11,7 +11,7 @@ import { Secret } from '../../../lib/core/secret.ts'
 import { providerSettings } from '../../support/settings.ts'
 import { callNumbers, type LiveCalls } from '../../../schemas/admin/calls.ts'
 import type { ProviderHealth } from '../../../schemas/admin/resources.ts'
-import type { RequestStep } from '../../../lib/usage/call-steps.ts'
+import type { AttemptStep } from '../../../lib/usage/call-steps.ts'
 import type { UsageRow } from '../../../lib/stores/tables.ts'
 
 const hour = 3_600_000
@@ -130,7 +130,7 @@ t.test(
     const place = await adminGateway(t, {
       providers: [providerSettings('bad', 'vllm'), providerSettings('good', 'vllm')]
     })
-    const at = (provider: string, reason?: string): RequestStep => ({
+    const at = (provider: string, reason?: string): AttemptStep => ({
       model: `${provider}/m`,
       provider,
       at_ms: 1,
@@ -139,7 +139,7 @@ t.test(
     })
     const atMs = Date.now() - 60_000
     const row = (
-      requests: readonly RequestStep[] | undefined,
+      requests: readonly AttemptStep[] | undefined,
       parts: Partial<UsageRow> = {}
     ): Partial<UsageRow> => ({
       at_ms: atMs,
