@@ -23,7 +23,7 @@ import { localModels } from './local/local-models.ts'
 import { localTransport } from './local/transport.ts'
 import { sandboxModels } from './sandbox/sandbox-models.ts'
 import { sandboxTransport } from './sandbox/transport.ts'
-import { RouteHealth } from './routing/route-health.ts'
+import { RoutingState } from './routing/routing-state.ts'
 import type { SharedCooldown } from './coordination/cooldown-exchange.ts'
 import { providerDigests, sameProviders } from './routing/same-provider.ts'
 import { describeError, loggableError } from './text/describe-error.ts'
@@ -93,7 +93,7 @@ export interface ServiceOptions extends GivenServices {
   /** The configured guards other than patterns, by name. */
   readonly judges?: ReadonlyMap<string, Judge>
   /** Services of the last configuration: what they know about unchanged providers is kept. */
-  readonly previous?: Pick<OwnedServices, 'settings' | 'routeHealth' | 'models'>
+  readonly previous?: Pick<OwnedServices, 'settings' | 'routingState' | 'models'>
   /** Records a mirrored call that has ended. Default: they are not recorded. */
   readonly onMirrored?: (call: Call) => void
   /** Called with the services, for parts that were opened before them. */
@@ -126,9 +126,9 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
   const closing: Closing = []
   const lifetime = new AbortController()
   const abandonedAnswers = new AbandonedAnswers()
-  const routeHealth = openRouteHealth(settings, onCooldown, previous)
+  const routingState = openRoutingState(settings, onCooldown, previous)
   const providers = openProviders(settings, extraProviders, closing)
-  const models = openModels(settings, providers, { routeHealth, previous })
+  const models = openModels(settings, providers, { routingState, previous })
   const enabled = settings.providers.filter(({ id }) => providers.get(id)?.enabled)
   const listed = learnModels(enabled, { providers, models, log, discoverModels, signal: lifetime.signal })
   const toolServers = createToolServers(settings, holdMemory)
@@ -146,7 +146,7 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
     providers,
     toolServers,
     abandonedAnswers,
-    routeHealth,
+    routingState,
     tokenCounter,
     limiter,
     listed,
@@ -189,19 +189,19 @@ export function createLookupServices (
 }
 
 /** Opens the health of routes, keeping what the last configuration knew about the same providers. */
-function openRouteHealth (
+function openRoutingState (
   settings: Settings,
   onCooldown: ServiceOptions['onCooldown'],
   previous: ServiceOptions['previous']
-): RouteHealth {
-  const routeHealth = new RouteHealth(undefined, onCooldown)
+): RoutingState {
+  const routingState = new RoutingState(undefined, onCooldown)
   if (previous !== undefined) {
-    routeHealth.adopt(previous.routeHealth, sameProviders(previous.settings.providers, settings.providers))
+    routingState.adopt(previous.routingState, sameProviders(previous.settings.providers, settings.providers))
   }
   for (const { id, apiKeys = [] } of settings.providers) {
-    if (apiKeys.length > 1) routeHealth.addCredentials(id, apiKeys.map(({ weight }) => weight))
+    if (apiKeys.length > 1) routingState.addCredentials(id, apiKeys.map(({ weight }) => weight))
   }
-  return routeHealth
+  return routingState
 }
 
 /** Opens the providers of the settings and adds others, which replace those with the same id. */
@@ -237,17 +237,17 @@ function openProvider (settings: ProviderSettings, closing: Closing): Provider {
 function openModels (
   settings: Settings,
   providers: ReadonlyMap<string, Provider>,
-  { routeHealth, previous }: {
-    readonly routeHealth: RouteHealth
+  { routingState, previous }: {
+    readonly routingState: RoutingState
     readonly previous: ServiceOptions['previous']
   }
 ): UpdatableModelRegistry {
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
   const models = createModels(settings, enabled, enabled.has(simulatorId) ? sandboxModels : [], {
     random: Math.random,
-    latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId),
-    load: modelId => routeHealth.waiting(modelId),
-    servedAtMs: (sessionId, modelId) => routeHealth.sessions.servedAtMs(sessionId, modelId)
+    latency: (modelId, streamed) => routingState.latencies(streamed).of(modelId),
+    load: modelId => routingState.waiting(modelId),
+    servedAtMs: (sessionId, modelId) => routingState.sessions.servedAtMs(sessionId, modelId)
   })
   if (previous === undefined) return models
   const isSame = sameProviders(previous.settings.providers, settings.providers)

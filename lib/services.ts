@@ -20,7 +20,7 @@ import type { Deferrals } from './deferred/deferrals.ts'
 import type { UsageExports } from './exports/usage-exports.ts'
 import type { AbandonedAnswers } from './attempts/abandoned-answers.ts'
 import type { ResponseStore } from './stores/response-store.ts'
-import type { RouteHealth } from './routing/route-health.ts'
+import type { RoutingState } from './routing/routing-state.ts'
 
 export interface Services {
   readonly settings: Settings
@@ -29,7 +29,7 @@ export interface Services {
   readonly providers: Providers
   readonly toolServers: ToolServers
   readonly abandonedAnswers: AbandonedAnswers
-  readonly routeHealth: RouteHealth
+  readonly routingState: RoutingState
   /** Absent without a store: calls are then answered immediately. */
   readonly deferrals?: Deferrals | undefined
   /** Absent without a store: responses are then not kept. */

@@ -50,7 +50,7 @@ export interface ProcessState {
 
 /** Serves GET /health */
 export function health (
-  services: Pick<Services, 'settings' | 'keys' | 'routeHealth'>,
+  services: Pick<Services, 'settings' | 'keys' | 'routingState'>,
   { degraded = () => [] }: ProcessState
 ): Handler<Call> {
   const state = (): Health => {
@@ -65,10 +65,10 @@ export function health (
 }
 
 function listCooldowns (
-  { routeHealth }: Pick<Services, 'routeHealth'>,
+  { routingState }: Pick<Services, 'routingState'>,
   { key }: AuthedCall
 ): ListedCooldown[] {
-  return [...routeHealth.cooldowns(key.id)].flatMap(([name, { reason, origin, forMs }]) => {
+  return [...routingState.cooldowns(key.id)].flatMap(([name, { reason, origin, forMs }]) => {
     const [provider = '', isModel] = [name.split('/', 1)[0], name.includes('/')]
     if (!mayUseModel(key, isModel ? name : `${provider}/*`)) return []
     return [{ provider, ...isModel && { model: name }, reason, origin, until: endTimeText(forMs) }]

@@ -68,7 +68,7 @@ const elsewhere: Reasons = {
   'gateway/opened-gateway': ['process/serve', 'starts and stops a gateway: each file of test/gateway'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   'ocr/pdf-reader': ['ocr/pdf', 'runs in a process that is started there'],
-  'routing/learned-cooldowns': ['routing/route-health', 'what it knows of others'],
+  'routing/learned-cooldowns': ['routing/routing-state', 'what it knows of others'],
   'guards/event-queue': ['guards/stream-filter', 'holds the events that wait there'],
   'guards/gathered-texts': ['guards/stream-judge', 'puts back what is judged there'],
   'guards/running-text': ['guards/stream-filter', 'the texts of the events that wait there'],

@@ -1,7 +1,7 @@
 /** A gateway's services inside the process, in front of a provider that answers from memory. */
 
 import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createToolServers } from '../../lib/mcp/tool-servers.ts'
@@ -39,7 +39,7 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
     providers,
     toolServers: createToolServers(settings),
     abandonedAnswers: new AbandonedAnswers(),
-    routeHealth: new RouteHealth(),
+    routingState: new RoutingState(),
     tokenCounter: createTokenCounter(),
     limiter: new LocalLimiter(),
     ready: () => true

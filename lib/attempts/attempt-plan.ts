@@ -12,7 +12,7 @@ import type { CallSession } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { isOfCredential, type CredentialPool } from '../routing/credential-pool.ts'
-import type { Cooldown, RouteHealth } from '../routing/route-health.ts'
+import type { Cooldown, RoutingState } from '../routing/routing-state.ts'
 
 /** Attempts of one call, over all its routes. */
 const maxAttempts = 16
@@ -52,7 +52,7 @@ interface TriedRoute {
 
 /** The plan of one call. Call `first`, then after each failure `reconnect` and, without a result, `next`. */
 export class AttemptPlan {
-  readonly #health: RouteHealth
+  readonly #state: RoutingState
   readonly #options: AttemptPlanOptions
   readonly #candidates: Iterator<Route, void, undefined>
   /** To be retried, or to be tried for the first time where the budget did not allow it before. */
@@ -66,11 +66,11 @@ export class AttemptPlan {
   #attempts = 0
   #waitedMs = 0
 
-  constructor (routes: readonly Route[], health: RouteHealth, options: AttemptPlanOptions) {
-    this.#health = health
+  constructor (routes: readonly Route[], state: RoutingState, options: AttemptPlanOptions) {
+    this.#state = state
     this.#options = options
     const onSkip = (route: Route, { reason }: Cooldown): void => options.onSkip(route, reason)
-    this.#candidates = routes.length < 2 ? routes.values() : health.candidates(routes, options.keyId, onSkip)
+    this.#candidates = routes.length < 2 ? routes.values() : state.candidates(routes, options.keyId, onSkip)
   }
 
   /** Returns the first attempt, or `undefined` if there is no route. */
@@ -90,7 +90,7 @@ export class AttemptPlan {
     ) {
       return undefined
     }
-    if (!this.#health.retryBudget(route.providerId).takeStaleSocket(failure)) return undefined
+    if (!this.#state.retryBudget(route.providerId).takeStaleSocket(failure)) return undefined
     this.#reconnected = (this.#reconnected ?? new Set()).add(route.modelId)
     this.#attempts++
     return { route, waitMs: 0, isRetry: false, credentialIndex: this.#credentialIndex }
@@ -140,7 +140,7 @@ export class AttemptPlan {
     if (this.#attempts >= maxAttempts) return undefined
     const { value: route } = this.#candidates.next()
     if (!route) return undefined
-    if (this.#health.cooldown(route, this.#options.keyId) !== undefined) {
+    if (this.#state.cooldown(route, this.#options.keyId) !== undefined) {
       this.#failed.push({ route, attempts: 0 })
       return undefined
     }
@@ -151,7 +151,7 @@ export class AttemptPlan {
 
   #fallback (costs: boolean): PlannedAttempt | undefined {
     for (let { value: route } = this.#candidates.next(); route; { value: route } = this.#candidates.next()) {
-      if (!costs || this.#health.retryBudget(route.providerId).take()) {
+      if (!costs || this.#state.retryBudget(route.providerId).take()) {
         return this.#start({ route, attempts: 1 }, 0)
       }
       this.#options.onSkip(route, 'retry_budget_exhausted')
@@ -169,7 +169,7 @@ export class AttemptPlan {
       waitMs
     } of due) {
       if (this.#waitedMs + waitMs > maxWaitMs) return undefined
-      if (!this.#health.retryBudget(route.providerId).take()) continue
+      if (!this.#state.retryBudget(route.providerId).take()) continue
       this.#failed.splice(this.#failed.findIndex(failed => failed.route === route), 1)
       return this.#start({ route, attempts: attempts + 1 }, waitMs)
     }
@@ -182,7 +182,7 @@ export class AttemptPlan {
       initialBackoffMs * 2 ** (attempts - 1) * (0.75 + Math.random() / 4),
       maxBackoffMs
     )
-    return Math.max(this.#health.pauseMs(route.providerId), backoffMs)
+    return Math.max(this.#state.pauseMs(route.providerId), backoffMs)
   }
 
   #start (attempt: TriedRoute, waitMs: number, nextCredential?: number): PlannedAttempt {
@@ -206,6 +206,6 @@ export class AttemptPlan {
    * used.
    */
   #poolOf ({ providerId }: Route): CredentialPool | undefined {
-    return this.#options.usesFirstCredential === true ? undefined : this.#health.credentials(providerId)
+    return this.#options.usesFirstCredential === true ? undefined : this.#state.credentials(providerId)
   }
 }

@@ -16,7 +16,7 @@ import { noteUsage } from '../core/usage-facts.ts'
 import type { Call, ProviderAccount, RoutedCall } from '../core/call.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
-import type { RouteHealth } from '../routing/route-health.ts'
+import type { RoutingState } from '../routing/routing-state.ts'
 import type { AnyEvent, OpenResponse } from './open-response.ts'
 import type { PreparedRequest } from './prepared-request.ts'
 
@@ -25,7 +25,7 @@ type RouteRequest<E extends AnyEvent & AnswerEvent> =
   Pick<PreparedRequest<never, E>, 'provider' | 'readsToEnd' | 'send' | 'unusedParts'>
 
 export interface CallAttemptsOptions<E extends AnyEvent & AnswerEvent> {
-  readonly health: RouteHealth
+  readonly state: RoutingState
   /** True for requests whose answer is fetched later: they all use the first credential of a provider. */
   readonly usesFirstCredential: boolean
   /** Prepares the request to a route; `undefined` if its provider has no adapter for it. */
@@ -35,7 +35,7 @@ export interface CallAttemptsOptions<E extends AnyEvent & AnswerEvent> {
 /** The attempts of one call, or of one turn of its tool loop. Call `firstAnswer` once. */
 export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   readonly #call: RoutedCall<{ readonly stream?: boolean | undefined }>
-  readonly #health: RouteHealth
+  readonly #state: RoutingState
   /** The routes that can be called, each with its request. */
   readonly #requests = new Map<Route, RouteRequest<E>>()
   readonly #plan: AttemptPlan
@@ -43,17 +43,17 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
 
   constructor (
     call: RoutedCall<{ readonly stream?: boolean | undefined }>,
-    { health, usesFirstCredential, prepare }: CallAttemptsOptions<E>
+    { state, usesFirstCredential, prepare }: CallAttemptsOptions<E>
   ) {
     this.#call = call
-    this.#health = health
+    this.#state = state
     for (const route of call.routes) {
       const request = prepare(route)
       if (request !== undefined) this.#requests.set(route, request)
     }
     const requests = [...this.#requests.values()]
     this.#mayHedge = requests.length > 1 && !requests.some(({ readsToEnd }) => readsToEnd)
-    this.#plan = new AttemptPlan([...this.#requests.keys()], health, {
+    this.#plan = new AttemptPlan([...this.#requests.keys()], state, {
       keyId: call.key.id,
       session: call.session,
       usesFirstCredential,
@@ -69,7 +69,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
     const { key, origin, reasoningAccount: account } = this.#call
     if (origin?.providerId === providerId) return this.#indexOfAccount(origin)
     const index = account === undefined ? undefined : this.#indexOfAccount({ providerId, account })
-    return index !== undefined && this.#health.credentials(providerId)?.isReady(index, key.id) === true
+    return index !== undefined && this.#state.credentials(providerId)?.isReady(index, key.id) === true
       ? index
       : undefined
   }
@@ -78,7 +78,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   #indexOfAccount ({ providerId, account }: ProviderAccount): number | undefined {
     const requests = [...this.#requests.values()]
     const provider = requests.find(request => request.provider.id === providerId)?.provider
-    const { size = 0 } = this.#health.credentials(providerId) ?? {}
+    const { size = 0 } = this.#state.credentials(providerId) ?? {}
     for (let index = 0; index < size; index++) {
       if (provider !== undefined && accountDigest(provider, undefined, index) === account) return index
     }
@@ -129,7 +129,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   }
 
   async #hedged (first: RouteAttempt, afterMs: number): Promise<OpenResponse<E>> {
-    this.#health.hedgeBudget.onCall()
+    this.#state.hedgeBudget.onCall()
     return this.#choose(await hedgedAnswer(
       this.#call, first, afterMs,
       (attempt, signal) => this.#requestTo(attempt.route).send(attempt, signal),
@@ -142,7 +142,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
     const { route } = answer
     record.routing.chosen = route
     if (route.ranked?.bySession === true && session?.id !== undefined) {
-      this.#health.sessions.note(session.id, route.modelId)
+      this.#state.sessions.note(session.id, route.modelId)
     }
     if (this.#requests.size > 1) this.#recordUnusedParts(route)
     return answer
@@ -180,7 +180,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
    * no route, or no budget for it.
    */
   #startHedge (): RouteAttempt | undefined {
-    const planned = this.#health.hedgeBudget.take() ? this.#plan.hedge() : undefined
+    const planned = this.#state.hedgeBudget.take() ? this.#plan.hedge() : undefined
     if (planned === undefined) return undefined
     const { record } = this.#call
     record.routing.hedges = (record.routing.hedges ?? 0) + 1
@@ -188,7 +188,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   }
 
   #begin (planned: PlannedAttempt): RouteAttempt {
-    return new RouteAttempt(this.#call, this.#requestTo(planned.route).provider, planned, this.#health)
+    return new RouteAttempt(this.#call, this.#requestTo(planned.route).provider, planned, this.#state)
   }
 
   #requestTo (route: Route): RouteRequest<E> {

@@ -9,7 +9,7 @@ import type { WastedRequest } from '../core/usage-facts.ts'
 import { capParts, type Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { Call, RoutedCall } from '../core/call.ts'
-import type { RouteHealth } from '../routing/route-health.ts'
+import type { RoutingState } from '../routing/routing-state.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** What is known of a request whose answer is not used. */
@@ -29,7 +29,7 @@ export class RouteAttempt {
   readonly span: ChildSpan | undefined
   readonly #call: RoutedCall<{ readonly stream?: boolean | undefined }>
   readonly #provider: Provider
-  readonly #health: RouteHealth
+  readonly #state: RoutingState
   readonly #circuitAttempt: ModelAttempt
   readonly #record: RecordedAttempt
   #mayBeAtWork = false
@@ -39,14 +39,14 @@ export class RouteAttempt {
     call: RoutedCall<{ readonly stream?: boolean | undefined }>,
     provider: Provider,
     { route, credentialIndex }: Pick<PlannedAttempt, 'route' | 'credentialIndex'>,
-    health: RouteHealth
+    state: RoutingState
   ) {
     this.route = route
     this.credentialIndex = credentialIndex
     this.#call = call
     this.#provider = provider
-    this.#health = health
-    this.#circuitAttempt = health.begin(route, call.key.id)
+    this.#state = state
+    this.#circuitAttempt = state.begin(route, call.key.id)
     this.span = call.record.trace?.child()
     this.#record = {
       route,
@@ -77,7 +77,7 @@ export class RouteAttempt {
   recordSuccess (): void {
     const outcomeAtMs = performance.now()
     this.#record.outcomeAtMs = outcomeAtMs
-    this.#health.succeeded(
+    this.#state.succeeded(
       this.route,
       this.#circuitAttempt,
       this.#call.request.stream === true,
@@ -108,7 +108,7 @@ export class RouteAttempt {
     if (usage !== undefined || (isWasted(error) && !isRecorded)) {
       recordWasted(this.#call, this.route, { usage })
     }
-    this.#health.failed(this.route, this.#circuitAttempt, error, this.credentialIndex)
+    this.#state.failed(this.route, this.#circuitAttempt, error, this.credentialIndex)
     recordUnusedRoute(this.#call, this.route, error.code)
   }
 
@@ -144,7 +144,7 @@ export class RouteAttempt {
 
   /** Must follow the outcome. An attempt without one ended with its call. */
   end (): void {
-    this.#health.ended(this.route, this.#circuitAttempt)
+    this.#state.ended(this.route, this.#circuitAttempt)
     const { signal } = this.#call
     if (this.#record.outcomeAtMs === undefined && signal.aborted) {
       this.#recordEnd(asGatewayError(signal.reason).code)

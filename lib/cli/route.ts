@@ -68,7 +68,7 @@ function decisionOn (
       requested: record.request.requestedModel ?? '',
       routes,
       skipped,
-      health: services.routeHealth,
+      routingState: services.routingState,
       keyId: key.id,
       canServe: canServe(services.providers, 'chat')
     })

@@ -5,7 +5,7 @@
 import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { noteError, type CallRecord } from '../core/record.ts'
-import { RouteHealth } from '../routing/route-health.ts'
+import { RoutingState } from '../routing/routing-state.ts'
 import type { Call } from '../core/call.ts'
 
 /** A call to be repeated. */
@@ -20,7 +20,7 @@ export interface MirroredWork {
 
 export class Mirrors {
   /** Routing for other calls ignores what mirrored calls learn about their providers. */
-  readonly routeHealth = new RouteHealth()
+  readonly routingState = new RoutingState()
   readonly #onEnd: (call: Call) => void
   readonly #stopping = new AbortController()
   readonly #running = new Set<Promise<void>>()

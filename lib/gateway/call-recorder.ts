@@ -131,7 +131,7 @@ export class CallRecorder {
   readonly journalAnswer: JournalAnswer = call => {
     const { tools: { callIds }, routing: { providerId } } = call.record
     if (callIds !== undefined && providerId !== undefined) {
-      this.#options.services().routeHealth.toolCalls.note(callIds, providerId)
+      this.#options.services().routingState.toolCalls.note(callIds, providerId)
     }
     return this.#recorder.journalAnswer(call)
   }

@@ -194,7 +194,7 @@ export class OpenedGateway {
     coordination?.onTasks(() => work?.poll())
     coordination?.cooldowns.listen({
       digestOf: id => live.digestOf(id),
-      learn: (cooldown, origin) => this.services.routeHealth.learn(cooldown, origin)
+      learn: (cooldown, origin) => this.services.routingState.learn(cooldown, origin)
     })
     setTimeout(() => {
       warmUp()

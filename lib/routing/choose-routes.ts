@@ -33,7 +33,7 @@ import {
   routesByChoice,
   type ProviderChoice
 } from './provider-choice.ts'
-import type { RouteHealth } from './route-health.ts'
+import type { RoutingState } from './routing-state.ts'
 import {
   preferHistoryOrigin,
   originFirst,
@@ -52,7 +52,7 @@ export interface ChooseRoutesServices {
   readonly models: ModelRegistry
   readonly providers: Providers
   /** Default: the providers of earlier tool calls are unknown. */
-  readonly routeHealth?: Pick<RouteHealth, 'toolCalls' | 'credentials'> | undefined
+  readonly routingState?: Pick<RoutingState, 'toolCalls' | 'credentials'> | undefined
   readonly settings: Pick<Settings, 'providers'> & { readonly limits: Pick<LimitSettings, 'modelsPerCall'> }
 }
 
@@ -96,7 +96,7 @@ export function chooseRoutes<R extends ModelRequest> (
   services: ChooseRoutesServices,
   options: ChooseRoutesOptions<R> = {}
 ): ChosenRoutes {
-  const { models, providers, routeHealth } = services
+  const { models, providers, routingState } = services
   const { settings, attributes, session: sessionOf, requirements } = options
   const choices = requestedModels(call, options.defaultModel, services.settings.limits)
   call.record.request.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
@@ -118,7 +118,7 @@ export function chooseRoutes<R extends ModelRequest> (
   // Only these routes use the session. Finding it hashes the prompt.
   const gains = session !== undefined && routes.some(({ modelId, providerId, ranked }) =>
     ranked?.bySession ?? (
-      routeHealth?.credentials(providerId) !== undefined && cachesPrompts(models.find(modelId)?.price)
+      routingState?.credentials(providerId) !== undefined && cachesPrompts(models.find(modelId)?.price)
     )
   )
   return {
@@ -207,7 +207,7 @@ function routesOf (
 function suitable<R> (
   ranked: readonly Route[],
   { request, headers, origin }: Pick<RoutingInput<R>, 'request' | 'headers' | 'origin'>,
-  { models, providers, routeHealth }: ChooseRoutesServices,
+  { models, providers, routingState }: ChooseRoutesServices,
   requirements: ChooseRoutesOptions<R>['requirements']
 ): FilteredRoutes & Pick<Requirements, 'account'> {
   const preferences = readPreferences(headers)
@@ -218,7 +218,7 @@ function suitable<R> (
   const [first] = wanted.routes
   const hasChoice =
     wanted.routes.length > 1 ||
-    (first !== undefined && routeHealth?.credentials(first.providerId) !== undefined)
+    (first !== undefined && routingState?.credentials(first.providerId) !== undefined)
   const needed = hasChoice ? requirements?.(request) : undefined
   const fitting =
     needed === undefined
@@ -229,8 +229,8 @@ function suitable<R> (
       ? fitting.routes
       : preferHistoryOrigin(fitting.routes, needed, {
           marksOf: id => providers.get(id)?.traits.historyMarks ?? [],
-          accountsOf: id => accountsOf(providers.get(id), routeHealth?.credentials(id)?.size),
-          providerOf: id => routeHealth?.toolCalls.providerOf(id)
+          accountsOf: id => accountsOf(providers.get(id), routingState?.credentials(id)?.size),
+          providerOf: id => routingState?.toolCalls.providerOf(id)
         })
   const continuing = origin === undefined ? capable : originFirst(capable, origin)
   const { account } = needed ?? {}

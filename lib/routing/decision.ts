@@ -5,7 +5,7 @@ import type { UnusedRoute } from '../core/record.ts'
 import type { Route } from '../core/route.ts'
 import type { Capability, Providers } from '../providers/provider.ts'
 import type { CredentialPool } from './credential-pool.ts'
-import type { RouteHealth, Cooldown } from './route-health.ts'
+import type { RoutingState, Cooldown } from './routing-state.ts'
 import type { RouteCandidate, RouteDecision } from '../../schemas/route-decision.ts'
 
 export interface DecisionInput {
@@ -13,7 +13,7 @@ export interface DecisionInput {
   readonly requested: string
   /** Best first. */
   readonly routes: readonly Route[]
-  readonly health: RouteHealth
+  readonly routingState: RoutingState
   readonly keyId: string
   /** Models that are not tried, with reasons. */
   readonly skipped?: readonly UnusedRoute[]
@@ -27,7 +27,7 @@ export interface DecisionInput {
 export function decide ({
   requested,
   routes,
-  health,
+  routingState,
   keyId,
   skipped = [],
   canServe,
@@ -41,8 +41,8 @@ export function decide ({
       ...route.ranked.terms !== undefined && { terms: [...route.ranked.terms] }
     },
     ...costOf(expectedNanoUsd(route)),
-    ...credentialsOf(health.credentials(route.providerId)),
-    ...(canServe(route) ? stateOf(health.cooldown(route, keyId)) : { state: 'unsuitable' }),
+    ...credentialsOf(routingState.credentials(route.providerId)),
+    ...(canServe(route) ? stateOf(routingState.cooldown(route, keyId)) : { state: 'unsuitable' }),
     reason: rankText(route, index)
   }))
   const inState = (...states: Array<RouteCandidate['state']>) =>

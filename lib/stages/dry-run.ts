@@ -10,7 +10,7 @@ import { noteIgnored } from '../core/record.ts'
 import { accountDigest } from '../providers/credential.ts'
 import { accountsOf } from '../routing/choose-routes.ts'
 import { canServe, decide } from '../routing/decision.ts'
-import { RouteHealth } from '../routing/route-health.ts'
+import { RoutingState } from '../routing/routing-state.ts'
 import type { RoutedCall } from '../core/call.ts'
 import { EarlyReply, toJsonReply, type Reply } from '../core/reply.ts'
 import type { ReasoningReader } from '../providers/lost-reasoning.ts'
@@ -24,7 +24,7 @@ import { usageOfTokens, type Usage } from '../core/usage.ts'
 import type { Services } from '../services.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
-type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth' | 'settings' | 'namedBudgets'>
+type DryRunServices = Pick<Services, 'models' | 'providers' | 'routingState' | 'settings' | 'namedBudgets'>
 
 /** The first candidate, as the reader of the reasoning in a request. */
 export type RequestReader = Omit<ReasoningReader, 'direct' | 'provider'> & { readonly provider: Provider }
@@ -64,7 +64,7 @@ function isYes (header: string | string[]): boolean {
 
 function decisionOn<R> (
   call: RoutedCall<R>,
-  { models, providers, routeHealth, settings, namedBudgets }: DryRunServices,
+  { models, providers, routingState, settings, namedBudgets }: DryRunServices,
   capability: Capability,
   { estimate, lost }: DryRunOptions<R>
 ): Reply {
@@ -77,7 +77,7 @@ function decisionOn<R> (
   if (lost !== undefined && provider !== undefined) {
     const accounts =
       providerKey === undefined
-        ? accountsOf(provider, routeHealth.credentials(route.providerId)?.size)
+        ? accountsOf(provider, routingState.credentials(route.providerId)?.size)
         : [accountDigest(provider, providerKey)]
     const reader = { provider, route, hasAccount: (digest: string) => accounts.includes(digest) }
     for (const field of lost(request, reader)) noteIgnored(record.request, field)
@@ -88,7 +88,7 @@ function decisionOn<R> (
     requested: record.request.requestedModel ?? '',
     routes,
     skipped: record.routing.unusedRoutes ?? [],
-    health: providerKey === undefined ? routeHealth : new RouteHealth(),
+    routingState: providerKey === undefined ? routingState : new RoutingState(),
     keyId: call.key.id,
     canServe: canServe(providers, capability),
     expectedNanoUsd: route => {

@@ -37,7 +37,7 @@ export function mirror (
   const { mirrors } = services
   if (mirrors === undefined) return pass
   const answer = chain(
-    providerCall({ ...services, routeHealth: mirrors.routeHealth }, 'chat'),
+    providerCall({ ...services, routingState: mirrors.routingState }, 'chat'),
     recordUsage<ChatInput, ChatEvent>()
   )
   const readAnswer = async (call: RoutedCall<ChatInput>): Promise<void> => {

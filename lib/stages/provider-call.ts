@@ -18,11 +18,11 @@ import type { SlowStreamPolicy } from '../attempts/stream-pace.ts'
 import type { Batch, RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { Capability, EventOf, Providers, RequestOf } from '../providers/provider.ts'
-import type { RouteHealth } from '../routing/route-health.ts'
+import type { RoutingState } from '../routing/routing-state.ts'
 import type { Services } from '../services.ts'
 
 export interface ProviderCallServices
-  extends Pick<Services, 'providers' | 'abandonedAnswers' | 'journalSent' | 'routeHealth'> {
+  extends Pick<Services, 'providers' | 'abandonedAnswers' | 'journalSent' | 'routingState'> {
   readonly settings: { readonly limits: ResponseBounds }
 }
 
@@ -32,14 +32,14 @@ export interface ProviderCallServices
  * answer is one batch.
  *
  * @param services `abandonedAnswers` reads answers to their end after the caller has left, for calls with a
- *   budget and providers with `on_disconnect: drain`; `routeHealth` tracks the gateway's own credentials, so
+ *   budget and providers with `on_disconnect: drain`; `routingState` tracks the gateway's own credentials, so
  *   calls with `X-Provider-Key` neither use nor update it, except for the APIs that a server lacks.
  *   `journalSent` is called with each request
  * @param options override those of `settings.limits`
  * @throws GatewayError before the first batch when no route could answer; after it when the answer broke off
  */
 export function providerCall<C extends Capability> (
-  { providers, settings, abandonedAnswers: abandoned, journalSent, routeHealth }: ProviderCallServices,
+  { providers, settings, abandonedAnswers: abandoned, journalSent, routingState }: ProviderCallServices,
   capability: C,
   options: Partial<ResponseBounds> = {}
 ): Stage<RoutedCall<RequestOf<C>>, Batch<RequestOf<C>, EventOf<C>>> {
@@ -49,8 +49,8 @@ export function providerCall<C extends Capability> (
   const limitsSlowStreams = [...providers.values()].some(({ slowStream }) => slowStream !== undefined)
   return flatMap(call => {
     call.record.request.isStreamed = call.request.stream === true
-    const health = call.providerKey === undefined ? routeHealth : routeHealth.ofCallerKey()
-    const tryGiveUp = limitsSlowStreams ? giveUpOnSlowStreams(call, providers, capability, health) : undefined
+    const state = call.providerKey === undefined ? routingState : routingState.ofCallerKey()
+    const tryGiveUp = limitsSlowStreams ? giveUpOnSlowStreams(call, providers, capability, state) : undefined
     const prepare = (route: Route): PreparedRequest<R, E> | undefined => {
       const provider = providers.get(route.providerId)
       const adapter = provider?.adapters[capability]
@@ -63,15 +63,15 @@ export function providerCall<C extends Capability> (
         abandoned,
         journalSent,
         isFree: capability === 'tokenCount',
-        missingApis: routeHealth.missingApis
+        missingApis: routingState.missingApis
       })
     }
     const usesFirstCredential = capability === 'deferred'
     return new AnswerBatches<R, E>(call, {
-      open: () => new CallAttempts<E>(call, { health, usesFirstCredential, prepare }).firstAnswer(),
+      open: () => new CallAttempts<E>(call, { state, usesFirstCredential, prepare }).firstAnswer(),
       fail: (error, route) => {
         if (call.signal.aborted) return error
-        health.recordStreamFailure(route, call.key.id, error)
+        state.recordStreamFailure(route, call.key.id, error)
         const failure = callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)
         recordBrokenAnswer(call, route, failure.code)
         return failure
@@ -88,7 +88,7 @@ function giveUpOnSlowStreams (
   { request, routes }: Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'request' | 'routes'>,
   providers: Providers,
   capability: Capability,
-  { slowStreamBudget }: RouteHealth
+  { slowStreamBudget }: RoutingState
 ): SlowStreamPolicy['tryGiveUp'] | undefined {
   if (request.stream !== true) return undefined
   const able = routes.flatMap(({ providerId }) => {

@@ -18,7 +18,7 @@ import { ProcessMetrics } from './process-metrics.ts'
 import type { Call } from '../core/call.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { Providers, TransportLoad } from '../providers/provider.ts'
-import type { RouteHealth } from '../routing/route-health.ts'
+import type { RoutingState } from '../routing/routing-state.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -60,7 +60,7 @@ export interface CoordinationLoad {
 export interface ObservedGateway {
   readonly services: {
     readonly models: ModelRegistry
-    readonly routeHealth: RouteHealth
+    readonly routingState: RoutingState
     readonly providers: Providers
     readonly settings: Settings
     readonly answerCache?: { readonly bytes: number } | undefined
@@ -299,16 +299,16 @@ function byProvider (
 /** Returns the number of open circuits of each model. */
 function openCircuits (services: ObservedGateway['services']): ReadonlyMap<string, number> {
   const open = new Map<string, number>()
-  for (const [modelId, isOpen] of services.routeHealth.circuits()) {
+  for (const [modelId, isOpen] of services.routingState.circuits()) {
     const model = isKnown(modelId, services) ? modelId : 'other'
     open.set(model, (open.get(model) ?? 0) + Number(isOpen))
   }
   return open
 }
 
-function learnedCooldowns ({ routeHealth }: ObservedGateway['services']): Sample[] {
+function learnedCooldowns ({ routingState }: ObservedGateway['services']): Sample[] {
   const learned = new Map<string, { readonly labels: Labels, value: number }>()
-  for (const [name, { reason, origin }] of routeHealth.cooldowns('')) {
+  for (const [name, { reason, origin }] of routingState.cooldowns('')) {
     const [provider = ''] = name.split('/', 1)
     if (origin !== 'another_process') continue
     const labels = { provider, reason }

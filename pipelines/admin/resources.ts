@@ -77,8 +77,8 @@ export const resourceHandlers: AdminHandlers<
   }
 }
 
-function openCircuits ({ routeHealth }: Services): ReadonlySet<string> {
-  return new Set([...routeHealth.circuits()].filter(([, isOpen]) => isOpen).map(([modelId]) => modelId))
+function openCircuits ({ routingState }: Services): ReadonlySet<string> {
+  return new Set([...routingState.circuits()].filter(([, isOpen]) => isOpen).map(([modelId]) => modelId))
 }
 
 function describeModel (
@@ -142,14 +142,14 @@ function wirePrice (price: NonNullable<ModelEntry['price']>): Price {
 
 function describeProvider (
   id: string,
-  { settings, models, routeHealth }: Services,
+  { settings, models, routingState }: Services,
   usage: Usage,
   { attempts, failed }: AttemptCounts = { attempts: 0, failed: 0 }
 ): ProviderHealth {
   const { kind, enabled, baseUrl, apiKey, apiKeys } = settings.providers.find(
     provider => provider.id === id
   ) ?? { kind: '', enabled: false, baseUrl: '' }
-  const pool = routeHealth.credentials(id)
+  const pool = routingState.credentials(id)
   const credentials = apiKeys?.length ?? (apiKey === undefined ? 0 : 1)
   const totals = usage.groups.find(group => group.id === id)?.totals
   return {
@@ -159,8 +159,8 @@ function describeProvider (
     base_url: baseUrl,
     credentials,
     credentials_ready: pool?.ready ?? credentials,
-    cooldown_ms: Math.round(routeHealth.pauseMs(id)),
-    open_circuits: [...routeHealth.circuits()]
+    cooldown_ms: Math.round(routingState.pauseMs(id)),
+    open_circuits: [...routingState.circuits()]
       .filter(([modelId, isOpen]) => isOpen && modelId.startsWith(`${id}/`))
       .map(([modelId]) => modelId),
     models: models.list().filter(({ providerId }) => providerId === id).length,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
 import { AttemptPlan } from '../../lib/attempts/attempt-plan.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { route } from '../support/routes.ts'
 import type { Route } from '../../lib/core/route.ts'
 
@@ -12,12 +12,12 @@ interface Played { readonly tried: string[], readonly waitedMs: number, readonly
 /** Follows a plan in which every attempt fails. */
 function play (
   routes: readonly Route[],
-  health: RouteHealth,
+  state: RoutingState,
   retries: number,
   failure: () => GatewayError
 ): Played {
   const skipped: string[] = []
-  const plan = new AttemptPlan(routes, health, {
+  const plan = new AttemptPlan(routes, state, {
     keyId: 'key-1',
     retries: () => retries,
     onSkip: ({ modelId }, why) => skipped.push(`${modelId} ${why}`)
@@ -29,7 +29,7 @@ function play (
     waitedMs += planned.waitMs
     const error = failure()
     const again = plan.reconnect(error)
-    if (again === undefined) health.failed(planned.route, health.begin(planned.route, 'key-1'), error)
+    if (again === undefined) state.failed(planned.route, state.begin(planned.route, 'key-1'), error)
     planned = again ?? plan.next(error)
   }
   return { tried, waitedMs, skipped }
@@ -40,12 +40,12 @@ const fails = (code: ErrorCode, retryAfterSeconds?: number) => () =>
 const reset = () => new GatewayError('upstream_unreachable', { staleConnection: true })
 
 /** Health of routes that have answered many calls. */
-function healthy (): RouteHealth {
-  const health = new RouteHealth()
+function healthy (): RoutingState {
+  const state = new RoutingState()
   for (let count = 0; count < 100; count++) {
-    for (const one of [a, b]) health.succeeded(one, health.begin(one, 'key-1'), false, 1)
+    for (const one of [a, b]) state.succeeded(one, state.begin(one, 'key-1'), false, 1)
   }
-  return health
+  return state
 }
 
 t.test('every route is tried once before any is retried', async t => {
@@ -75,8 +75,8 @@ t.test('the total wait of a call is limited', async t => {
 })
 
 t.test('a stale socket is replaced at once, and is neither a failure nor a retry', async t => {
-  const health = healthy()
-  const plan = new AttemptPlan([a], health, {
+  const state = healthy()
+  const plan = new AttemptPlan([a], state, {
     keyId: 'key-1',
     retries: () => 0,
     onSkip: () => t.fail('nothing is skipped')
@@ -84,13 +84,13 @@ t.test('a stale socket is replaced at once, and is neither a failure nor a retry
   plan.first()
   t.same(plan.reconnect(reset()), { route: a, waitMs: 0, isRetry: false })
   t.equal(plan.reconnect(reset()), undefined, 'once per model')
-  t.same([...health.circuits()], [], 'nothing is recorded')
+  t.same([...state.circuits()], [], 'nothing is recorded')
   const plain = new AttemptPlan([a], healthy(), { keyId: 'key-1', retries: () => 0, onSkip: () => undefined })
   plain.first()
   t.equal(plain.reconnect(fails('upstream_unreachable')()), undefined)
   t.equal(plain.reconnect(fails('upstream_error')()), undefined)
 
-  const fresh = new AttemptPlan([a], new RouteHealth(), {
+  const fresh = new AttemptPlan([a], new RoutingState(), {
     keyId: 'key-1',
     retries: () => 0,
     onSkip: () => undefined
@@ -100,17 +100,17 @@ t.test('a stale socket is replaced at once, and is neither a failure nor a retry
 })
 
 t.test('a provider that always fails gets only the first attempt of each call', async t => {
-  const health = new RouteHealth()
+  const state = new RoutingState()
   let requests = 0
   for (let call = 0; call < 100; call++) {
-    requests += play([a, b], health, 2, fails('upstream_error')).tried.length
+    requests += play([a, b], state, 2, fails('upstream_error')).tried.length
   }
   t.ok(requests <= 120, `${requests} requests of 100 calls`)
-  const { tried, skipped } = play([a, b], health, 2, fails('upstream_error'))
+  const { tried, skipped } = play([a, b], state, 2, fails('upstream_error'))
   t.same(tried, ['one/a'])
   t.same(skipped, ['two/b retry_budget_exhausted'])
   t.same(
-    play([a, b], health, 2, fails('upstream_auth_failed')).tried,
+    play([a, b], state, 2, fails('upstream_auth_failed')).tried,
     ['one/a', 'two/b'],
     'a rejected credential is not an overload'
   )

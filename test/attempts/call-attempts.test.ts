@@ -2,7 +2,7 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { CallAttempts } from '../../lib/attempts/call-attempts.ts'
 import { bufferedResponse, type OpenResponse } from '../../lib/attempts/open-response.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { provider } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
 import { route } from '../support/routes.ts'
@@ -30,7 +30,7 @@ function start (
   const call = routedCall({}, { routes })
   const sent: string[] = []
   const attempts = new CallAttempts<never>(call, {
-    health: new RouteHealth(),
+    state: new RoutingState(),
     usesFirstCredential: false,
     prepare: route => {
       const { modelId, providerId } = route
@@ -112,7 +112,7 @@ t.test('a call that has been aborted is not retried, and rejects with its reason
   )
   let sent = 0
   const attempts = new CallAttempts<never>(ended, {
-    health: new RouteHealth(),
+    state: new RoutingState(),
     usesFirstCredential: false,
     prepare: () => ({
       provider: provider('one'),
@@ -144,10 +144,10 @@ t.test(
 t.test('a slow route is hedged with a second request', async t => {
   const slow: Route = { ...one, hedgeAfterMs: 1 }
   const call = routedCall({}, { routes: [slow, two] })
-  const health = new RouteHealth()
-  for (let calls = 0; calls < 100; calls++) health.hedgeBudget.onCall()
+  const state = new RoutingState()
+  for (let calls = 0; calls < 100; calls++) state.hedgeBudget.onCall()
   const attempts = new CallAttempts<never>(call, {
-    health,
+    state,
     usesFirstCredential: false,
     prepare: route => ({
       provider: provider(route.providerId),

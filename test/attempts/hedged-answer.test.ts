@@ -4,7 +4,7 @@ import { hedge, hedgedAnswer, type Send } from '../../lib/attempts/hedged-answer
 import { bufferedResponse, type OpenResponse } from '../../lib/attempts/open-response.ts'
 import { RouteAttempt } from '../../lib/attempts/route-attempt.ts'
 import { reportedBy, type Usage } from '../../lib/core/usage.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { route } from '../support/routes.ts'
 import { provider } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
@@ -16,7 +16,7 @@ const usage = { promptTokens: 7, completionTokens: 2, totalTokens: 9 }
 /** Two requests that end on command. */
 function race () {
   const call = routedCall({})
-  const health = new RouteHealth(() => 0)
+  const state = new RoutingState(() => 0)
   const closed: string[] = []
   const routes = { first: route('one/a'), second: route('two/b') }
   const answerOf = (name: 'first' | 'second'): OpenResponse<never> =>
@@ -26,7 +26,7 @@ function race () {
   const ends = { first: withResolvers<OpenResponse<never>>(), second: withResolvers<OpenResponse<never>>() }
   const aborted: string[] = []
   const begin = (name: 'first' | 'second') =>
-    new RouteAttempt(call, provider('one'), { route: routes[name], credentialIndex: undefined }, health)
+    new RouteAttempt(call, provider('one'), { route: routes[name], credentialIndex: undefined }, state)
   const send = async (attempt: RouteAttempt, signal: AbortSignal): Promise<OpenResponse<never>> => {
     const name = attempt.route === routes.first ? 'first' : 'second'
     signal.addEventListener('abort', () => aborted.push(name))

@@ -3,7 +3,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { recordUnusedRoute, RouteAttempt } from '../../lib/attempts/route-attempt.ts'
 import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { route } from '../support/routes.ts'
 import { provider } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
@@ -11,36 +11,36 @@ import { routedCall } from '../support/stages.ts'
 const chosen = route('one/a', { by: 'load' })
 
 function start () {
-  const health = new RouteHealth(() => 0)
+  const state = new RoutingState(() => 0)
   const call = routedCall({})
   return {
-    health,
+    state,
     record: call.record,
     begin: () => new RouteAttempt(
-      call, provider('one'), { route: chosen, credentialIndex: undefined }, health
+      call, provider('one'), { route: chosen, credentialIndex: undefined }, state
     )
   }
 }
 
 t.test('an attempt counts as waiting until it has ended', async t => {
-  const { health, begin } = start()
+  const { state, begin } = start()
   const attempt = begin()
-  t.equal(health.waiting('one/a'), 1)
+  t.equal(state.waiting('one/a'), 1)
   attempt.recordSuccess()
   attempt.end()
-  t.equal(health.waiting('one/a'), 0)
-  t.type(health.latencies(false).of('one/a'), 'number')
+  t.equal(state.waiting('one/a'), 0)
+  t.type(state.latencies(false).of('one/a'), 'number')
 })
 
 t.test('a failure counts against its route and is recorded in the call', async t => {
-  const { health, record, begin } = start()
+  const { state, record, begin } = start()
   for (let count = 0; count < 5; count++) {
     const attempt = begin()
     attempt.recordFailure(attempt.recordError(new GatewayError('upstream_error')))
     attempt.recordLostRace()
     attempt.end()
   }
-  t.match(health.cooldown(chosen, 'key-1'), { reason: 'circuit_open' })
+  t.match(state.cooldown(chosen, 'key-1'), { reason: 'circuit_open' })
   t.same(
     record.routing.unusedRoutes?.map(({ route, reason }) => [route.modelId, reason]),
     Array.from({ length: 5 }, () => ['one/a', 'upstream_error']),
@@ -59,10 +59,10 @@ t.test('usage that a failed request reports is recorded as wasted', async t => {
 })
 
 t.test('a request that lost to another is not a failure of its route', async t => {
-  const { health, record, begin } = start()
+  const { state, record, begin } = start()
   begin().recordLostRace()
   t.same(record.routing.unusedRoutes?.map(({ reason }) => reason), ['slower'])
-  t.same([...health.circuits()], [])
+  t.same([...state.circuits()], [])
 })
 
 t.test('failure reasons are recorded in order', async t => {
@@ -88,7 +88,7 @@ t.test('the error for a rejected credential names its provider and what to do', 
     routedCall({}),
     { ...provider('one'), secrets: [new Secret('sk-canary')] },
     { route: chosen, credentialIndex: undefined },
-    new RouteHealth(() => 0)
+    new RoutingState(() => 0)
   )
   t.equal(
     withKey.recordError(refused).message,
@@ -98,7 +98,7 @@ t.test('the error for a rejected credential names its provider and what to do', 
     { ...routedCall({}), providerKey: new Secret('sk-own') },
     provider('one'),
     { route: chosen, credentialIndex: undefined },
-    new RouteHealth(() => 0)
+    new RoutingState(() => 0)
   )
   t.match(own.recordError(refused), { code: 'invalid_provider_key' })
 })

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { CooldownExchange } from '../../lib/coordination/cooldown-exchange.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { noRedis, startRedis, type TestRedis } from '../support/redis.ts'
 import { fail, route } from '../support/routes.ts'
 import { until } from '../support/until.ts'
@@ -11,7 +11,7 @@ import type { RedisServer } from '../../lib/coordination/redis-server.ts'
 
 interface Node {
   readonly server: RedisServer
-  readonly health: RouteHealth
+  readonly health: RoutingState
   /** The model names that it was notified of. */
   readonly learned: readonly string[]
 }
@@ -19,7 +19,7 @@ interface Node {
 async function nodeOf (t: Test, redis: TestRedis, digest: string): Promise<Node> {
   const server = await redis.connect(t)
   const exchange = new CooldownExchange(server)
-  const health = new RouteHealth(undefined, cooldown => exchange.report(cooldown))
+  const health = new RoutingState(undefined, cooldown => exchange.report(cooldown))
   health.addCredentials('three', [1, 1])
   const learned: string[] = []
   exchange.listen({

@@ -224,7 +224,7 @@ t.test('parts of a call that all failed are not billed when a guard refuses', as
     softLimit
   )
   const asked = api.post(path, { ...long, n: 3 })
-  await until(() => [...api.gateway.services.routeHealth.cooldowns('key-1')].length > 0, 'the failure')
+  await until(() => [...api.gateway.services.routingState.cooldowns('key-1')].length > 0, 'the failure')
   fail()
   t.equal((await asked).status, 400)
   await until(() => rows.length === 1, 'the row')

@@ -104,7 +104,7 @@ t.test('a late first answer wins if the second request fails, which counts again
   const { api, ask } = await start(t, { one: { pieces: slow }, two: { status: 500, pieces: ['{}'] } })
   const answer = ask()
   await until(
-    () => [...api.gateway.services.routeHealth.circuits()].some(([id]) => id === 'two/m'),
+    () => [...api.gateway.services.routingState.circuits()].some(([id]) => id === 'two/m'),
     'the second one has failed'
   )
   release()

@@ -1,13 +1,13 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { health, livez, readyz } from '../../pipelines/health.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 
-const routeHealth = new RouteHealth()
+const routingState = new RoutingState()
 const keys = { check: (presented: string) => presented === 'good' ? { id: 'k', name: 'k' } : undefined }
 const call = routedCall({})
 const withKey = routedCall({}, { headers: { authorization: 'Bearer good' } })
@@ -21,7 +21,7 @@ t.test(
   async t => {
     const parts: string[] = []
     const report = health(
-      { settings: settings(), keys, routeHealth },
+      { settings: settings(), keys, routingState },
       { ready: () => true, degraded: () => parts }
     )
     t.strictSame(shown(await report(withKey)), [200, { status: 'ok' }])
@@ -30,7 +30,7 @@ t.test(
     await t.rejects(report(call), { code: 'invalid_api_key' })
     const { server } = settings()
     const open = health(
-      { settings: settings({ server: { ...server, publicHealth: true } }), keys, routeHealth },
+      { settings: settings({ server: { ...server, publicHealth: true } }), keys, routingState },
       { ready: () => true }
     )
     t.strictSame(shown(await open(call)), [200, { status: 'ok' }])
@@ -39,7 +39,7 @@ t.test(
 
 t.test('/health lists what the key may use and what is cooling down, only with a key', async t => {
   const allowed: ApiKey = { id: 'k', name: 'k', models: ['one/a', 'two/*'] }
-  const failing = new RouteHealth(() => 0)
+  const failing = new RoutingState(() => 0)
   for (const modelId of ['one/a', 'one/b']) {
     failing.learn({ providerId: 'one', modelId, forMs: 5000, failingMs: 0 }, 'other')
   }
@@ -47,7 +47,7 @@ t.test('/health lists what the key may use and what is cooling down, only with a
     failing.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
   }
   const report = health(
-    { settings: settings(), keys: { check: () => allowed }, routeHealth: failing },
+    { settings: settings(), keys: { check: () => allowed }, routingState: failing },
     { ready: () => true }
   )
   t.match(shown(await report(withKey)), [
@@ -61,7 +61,7 @@ t.test('/health lists what the key may use and what is cooling down, only with a
   ])
   const { server } = settings()
   const open = health(
-    { settings: settings({ server: { ...server, publicHealth: true } }), keys, routeHealth: failing },
+    { settings: settings({ server: { ...server, publicHealth: true } }), keys, routingState: failing },
     { ready: () => true }
   )
   t.strictSame(shown(await open(call)), [200, { status: 'ok' }])

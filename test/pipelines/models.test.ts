@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import t from 'tap'
 import { ModelList, type Model } from '../../schemas/models.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Call } from '../../lib/core/call.ts'
 import { CallRecord } from '../../lib/core/record.ts'
@@ -45,7 +45,7 @@ const config = settings({
 const services = {
   settings: config,
   keys,
-  routeHealth: new RouteHealth(),
+  routingState: new RoutingState(),
   models: createModels(config, new Set(['google', 'mine', 'eu', 'sandbox']), [echo])
 }
 const list = listModels(services)

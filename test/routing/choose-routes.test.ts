@@ -8,7 +8,7 @@ import {
   type ChosenRoutes,
   type ModelRequest
 } from '../../lib/routing/choose-routes.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { modelSettings, provider, settings } from '../support/settings.ts'
 import { receivedCall } from '../support/stages.ts'
 
@@ -267,10 +267,10 @@ t.test('a session is computed once, and only if routes or credentials depend on 
     }),
     new Set(['openai', 'google'])
   )
-  const several = new RouteHealth()
+  const several = new RoutingState()
   several.addCredentials('openai', [1, 1])
   const session = { id: 'k\ns', draw: () => 0.5 }
-  for (const [model, routeHealth, times] of [
+  for (const [model, routingState, times] of [
     ['in-order', undefined, 0],
     ['openai/gpt-5', undefined, 0],
     ['openai/gpt-5', several, 1],
@@ -279,7 +279,7 @@ t.test('a session is computed once, and only if routes or credentials depend on 
     let found = 0
     const chosen = chooseRoutes(
       receivedCall({ headers: {}, key: { id: 'k', name: 'k' }, request: { model } }),
-      { models: own, providers, routeHealth, settings: settings() },
+      { models: own, providers, routingState, settings: settings() },
       {
         session: () => {
           found++

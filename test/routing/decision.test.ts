@@ -2,23 +2,24 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { canServe, decide } from '../../lib/routing/decision.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { clock, fail, route } from '../support/routes.ts'
 import { provider, providerSettings } from '../support/settings.ts'
 
 t.test('a decision has the order, the state and the reason of every route', async t => {
   const { now, pass } = clock()
-  const health = new RouteHealth(now)
+  const routingState = new RoutingState(now)
   const routes = [
     route('one/a', { by: 'score', value: 0.834 }), route('two/b', { by: 'score', value: 0.5 }),
     route('three/c', { by: 'score', value: 0.25 }), route('four/d', { by: 'score', value: 0.1 })
   ]
-  for (let count = 0; count < 5; count++) fail(health, route('one/a'))
-  health.retryBudget('two').onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 30 }))
+  for (let count = 0; count < 5; count++) fail(routingState, route('one/a'))
+  const limited = new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 30 })
+  routingState.retryBudget('two').onFailure(limited)
   const decision = decide({
     requested: 'smart',
     routes,
-    health,
+    routingState,
     keyId: 'key-1',
     canServe: ({ providerId }) => providerId !== 'three'
   })
@@ -38,11 +39,11 @@ t.test('a decision has the order, the state and the reason of every route', asyn
     { rank: 4, model: 'three/c', state: 'unsuitable' }
   ])
   pass(5000)
-  health.begin(route('one/a'), 'key-1')
+  routingState.begin(route('one/a'), 'key-1')
   const probed = decide({
     requested: '',
     routes,
-    health,
+    routingState,
     keyId: 'key-1',
     canServe: () => true
   }).candidates.find(({ model }) => model === 'one/a')

@@ -10,7 +10,7 @@ import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { GatewayError, asGatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { providerCall } from '../../lib/stages/provider-call.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { chatAnswer } from '../support/upstream.ts'
 import { provider, settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
@@ -81,7 +81,7 @@ function simulate (shares: readonly number[], now?: () => number): Simulation {
     providers,
     settings: settings(),
     abandonedAnswers: new AbandonedAnswers(),
-    routeHealth: new RouteHealth(now)
+    routingState: new RoutingState(now)
   }, 'chat')
   return {
     requests: () => requests,

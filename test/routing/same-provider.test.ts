@@ -1,7 +1,7 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { sameProviders } from '../../lib/routing/same-provider.ts'
 import { fail, route } from '../support/routes.ts'
 import { providerSettings } from '../support/settings.ts'
@@ -9,7 +9,7 @@ import { providerSettings } from '../support/settings.ts'
 const [a, b] = [route('one/a'), route('two/b')]
 
 t.test('the state of unchanged providers survives a reload, and nothing else', async t => {
-  const before = new RouteHealth()
+  const before = new RoutingState()
   for (const one of [a, b]) {
     before.failed(
       one,
@@ -35,12 +35,12 @@ t.test('the state of unchanged providers survives a reload, and nothing else', a
     )('one'),
     'another address'
   )
-  const health = new RouteHealth()
-  health.adopt(before, same)
-  t.match(health.cooldown(a, 'key-1'), { reason: 'rate_limited' })
-  t.equal(health.cooldown(b, 'key-1'), undefined)
+  const state = new RoutingState()
+  state.adopt(before, same)
+  t.match(state.cooldown(a, 'key-1'), { reason: 'rate_limited' })
+  t.equal(state.cooldown(b, 'key-1'), undefined)
   for (let count = 0; count < 4; count++) fail(before, a)
-  t.same([...health.circuits()], [['one/a', true]], 'calls in flight under the old configuration still count')
+  t.same([...state.circuits()], [['one/a', true]], 'calls in flight under the old configuration still count')
 })
 
 t.test(

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { createProvider } from '../../lib/providers/index.ts'
@@ -87,7 +87,7 @@ t.test('a count that takes too long is estimated, an abandoned one is not', asyn
     providers: new Map([['google', createProvider(providerSettings('google', 'google'), transport)]]),
     settings: settings(),
     abandonedAnswers: new AbandonedAnswers(),
-    routeHealth: new RouteHealth()
+    routingState: new RoutingState()
   }
   const request: ChatInput = { model, messages: [{ role: 'user', content: 'Hello' }] }
   const routes = [{ providerId: 'google', model: 'gemini-2.5-flash', modelId: model }] as const

@@ -7,7 +7,7 @@ import type { Stage } from '../../lib/pipeline/stage.ts'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { textOf } from '../../lib/public/testing.ts'
 import { AbandonedAnswers } from '../../lib/attempts/abandoned-answers.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { defer } from '../../lib/stages/defer.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { providerCall } from '../../lib/stages/provider-call.ts'
@@ -32,7 +32,7 @@ async function services (t: Test, deferred: Partial<Settings['deferred']> = {}) 
     providers: new Map([['one', provider('one')]]),
     settings: { ...given, deferred: { ...given.deferred, forAllProviders: true, ...deferred } },
     abandonedAnswers: new AbandonedAnswers(),
-    routeHealth: new RouteHealth()
+    routingState: new RoutingState()
   }
 }
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { EarlyReply } from '../../lib/core/reply.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { createProvider } from '../../lib/providers/index.ts'
-import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { textOf } from '../../lib/public/testing.ts'
 import { dryRun } from '../../lib/stages/dry-run.ts'
 import { createModels } from '../../lib/models/create-models.ts'
@@ -22,7 +22,7 @@ const priced = settings({
 })
 const services = {
   providers: new Map([['one', createProvider(providerSettings('one', 'anthropic'), nothing)]]),
-  routeHealth: new RouteHealth(),
+  routingState: new RoutingState(),
   models: createModels(priced, new Set(['one'])),
   settings: priced
 }

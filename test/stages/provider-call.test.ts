@@ -8,7 +8,7 @@ import { chain } from '../../lib/pipeline/chain.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { canServe } from '../../lib/routing/decision.ts'
-import { missingMs, RouteHealth } from '../../lib/routing/route-health.ts'
+import { missingMs, RoutingState } from '../../lib/routing/routing-state.ts'
 import { AnswerBatches, providerCall } from '../../lib/stages/provider-call.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { providerSettings } from '../support/settings.ts'
@@ -67,7 +67,7 @@ function services (transports: Record<string, Transport>, parts: Partial<Provide
     ),
     settings: { limits },
     abandonedAnswers: new AbandonedAnswers(),
-    routeHealth: new RouteHealth()
+    routingState: new RoutingState()
   }
 }
 
@@ -174,7 +174,7 @@ t.test("a server that lacked a dialect's API is tried again after a while", asyn
   ]
   const one = scripted(missing, fine, fine, missing, busy, fine, missing, fine, direct)
   let now = 0
-  const world = { ...services({ one }, { retries: 1 }), routeHealth: new RouteHealth(() => now) }
+  const world = { ...services({ one }, { retries: 1 }), routingState: new RoutingState(() => now) }
   const ask = async (): Promise<string[]> => {
     const before = one.sent.length
     await collect(
@@ -369,7 +369,7 @@ t.test('a part that any key has had answered is not sent again, nor charged twic
     abandoned: new AbandonedAnswers(),
     journalSent: undefined,
     isFree: false,
-    missingApis: new RouteHealth().missingApis
+    missingApis: new RoutingState().missingApis
   })
   const attempt = (credentialIndex: number): Parameters<typeof request.send>[0] =>
     ({

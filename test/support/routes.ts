@@ -1,7 +1,7 @@
 /** Routes, a clock set by hand, and failures, for tests of routing. */
 
 import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
-import type { RouteHealth } from '../../lib/routing/route-health.ts'
+import type { RoutingState } from '../../lib/routing/routing-state.ts'
 import type { Ranked, Route } from '../../lib/core/route.ts'
 
 /** Returns the route to a model, by its id. */
@@ -18,7 +18,7 @@ export function clock (): { now: () => number, pass: (ms: number) => void } {
 
 /** Replays one failing attempt. */
 export function fail (
-  health: RouteHealth,
+  health: RoutingState,
   failing: Route,
   code: ErrorCode = 'upstream_error',
   keyId = 'key-1'

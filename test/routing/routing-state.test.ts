@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
 import { createProvider } from '../../lib/providers/index.ts'
-import { MissingApis, missingMs, RouteHealth } from '../../lib/routing/route-health.ts'
+import { MissingApis, missingMs, RoutingState } from '../../lib/routing/routing-state.ts'
 import { clock, fail, route } from '../support/routes.ts'
 import { providerSettings } from '../support/settings.ts'
 import type { Route } from '../../lib/core/route.ts'
@@ -13,13 +13,13 @@ t.test('routes are tried in order, those that cool down last', async t => {
   const b = route('two/b')
   const c = route('three/c')
   const { now, pass } = clock()
-  const health = new RouteHealth(now)
+  const state = new RoutingState(now)
   const open = ({ modelId }: Route): void => {
-    for (let count = 0; count < 5; count++) fail(health, route(modelId))
+    for (let count = 0; count < 5; count++) fail(state, route(modelId))
   }
   const order = (...routes: Route[]): string[] => {
     const seen: string[] = []
-    for (const { modelId } of health.candidates(routes, 'key-1', ({ modelId }, { reason }) =>
+    for (const { modelId } of state.candidates(routes, 'key-1', ({ modelId }, { reason }) =>
       seen.push(`(${modelId} ${reason})`)
     )) {
       seen.push(modelId)
@@ -31,16 +31,16 @@ t.test('routes are tried in order, those that cool down last', async t => {
   t.same(order(a, b, c), ['(one/a circuit_open)', 'two/b', 'three/c', 'one/a'])
   t.same(order(b, a), ['two/b', 'one/a'], 'the last is tried without a look')
   t.same(order(a), ['one/a'], 'the only one as well')
-  health.retryBudget('two').onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 60 }))
+  state.retryBudget('two').onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 60 }))
   t.same(order(a, b, c), ['(one/a circuit_open)', '(two/b rate_limited)', 'three/c', 'one/a', 'two/b'])
   t.same(order(a, b), ['one/a', 'two/b'], 'when all are in trouble, as given')
   pass(5000)
   t.same(order(a, b, c), ['one/a', '(two/b rate_limited)', 'three/c', 'two/b'], 'time for a probe')
 
-  const later = health.candidates([c, a, b], 'key-1', () => undefined)[Symbol.iterator]()
+  const later = state.candidates([c, a, b], 'key-1', () => undefined)[Symbol.iterator]()
   t.equal(later.next().value, c)
   open(a)
-  health.retryBudget('two').onFailure(new GatewayError('upstream_overloaded', { retryAfterSeconds: 1 }))
+  state.retryBudget('two').onFailure(new GatewayError('upstream_overloaded', { retryAfterSeconds: 1 }))
   t.equal(later.next().value, a, 'what has happened meanwhile counts')
 })
 
@@ -52,13 +52,13 @@ t.test('a rotation tries every model once', async t => {
       fc.subarray(ids),
       fc.subarray(['one', 'two', 'three']),
       (named, failing, paused) => {
-        const health = new RouteHealth(() => 0)
-        for (const id of failing) for (let count = 0; count < 5; count++) fail(health, route(id))
+        const state = new RoutingState(() => 0)
+        for (const id of failing) for (let count = 0; count < 5; count++) fail(state, route(id))
         for (const id of paused) {
-          health.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
+          state.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
         }
         const turns = [
-          ...health.candidates(
+          ...state.candidates(
             named.map(id => route(id)),
             'key-1',
             () => undefined
@@ -96,12 +96,12 @@ t.test('only failures of the provider count against a model', async t => {
     ['rate_limit_exceeded', false]
   ]
   for (const [code, counts] of codes) {
-    const health = new RouteHealth(() => 0)
-    for (let count = 0; count < 5; count++) fail(health, a, code)
-    t.equal(health.cooldown(a, 'key-1')?.reason, counts ? 'circuit_open' : undefined, code)
-    t.equal(health.cooldown(route('one/b'), 'key-1'), undefined, 'and never against another')
+    const state = new RoutingState(() => 0)
+    for (let count = 0; count < 5; count++) fail(state, a, code)
+    t.equal(state.cooldown(a, 'key-1')?.reason, counts ? 'circuit_open' : undefined, code)
+    t.equal(state.cooldown(route('one/b'), 'key-1'), undefined, 'and never against another')
   }
-  const cut = new RouteHealth(() => 0)
+  const cut = new RoutingState(() => 0)
   const answer = (): void => {
     const attempt = cut.begin(a, 'key-1')
     cut.succeeded(a, attempt, true, 1)
@@ -120,37 +120,37 @@ t.test('only failures of the provider count against a model', async t => {
 })
 
 t.test('names made up by callers are forgotten eventually', async t => {
-  const health = new RouteHealth(() => 0)
+  const state = new RoutingState(() => 0)
   const first = route('one/first')
-  for (let count = 0; count < 5; count++) fail(health, first)
-  for (let name = 0; name < 999; name++) fail(health, route(`one/${name}`))
-  t.ok(health.cooldown(first, 'key-1'), 'a thousand are')
-  fail(health, route('one/more'))
-  t.notOk(health.cooldown(first, 'key-1'))
+  for (let count = 0; count < 5; count++) fail(state, first)
+  for (let name = 0; name < 999; name++) fail(state, route(`one/${name}`))
+  t.ok(state.cooldown(first, 'key-1'), 'a thousand are')
+  fail(state, route('one/more'))
+  t.notOk(state.cooldown(first, 'key-1'))
 })
 
 t.test('pending requests are counted only for routes by load, and forgotten when they end', async t => {
-  const health = new RouteHealth(() => 0)
+  const state = new RoutingState(() => 0)
   const [loaded, plain] = [route('one/a', { by: 'load' }), route('one/b')]
-  const attempts = [health.begin(loaded, 'key-1'), health.begin(loaded, 'key-1')]
-  health.begin(plain, 'key-1')
-  t.same([health.waiting('one/a'), health.waiting('one/b')], [2, 0])
-  for (const attempt of attempts) health.ended(loaded, attempt)
-  t.equal(health.waiting('one/a'), 0)
+  const attempts = [state.begin(loaded, 'key-1'), state.begin(loaded, 'key-1')]
+  state.begin(plain, 'key-1')
+  t.same([state.waiting('one/a'), state.waiting('one/b')], [2, 0])
+  for (const attempt of attempts) state.ended(loaded, attempt)
+  t.equal(state.waiting('one/a'), 0)
 })
 
 t.test(
   'only models ordered by speed are measured, streams separately from complete answers',
   async t => {
-    const health = new RouteHealth(() => 0)
+    const state = new RoutingState(() => 0)
     const [fast, plain] = [route('one/a', { by: 'first_byte' }), route('one/b')]
-    health.succeeded(fast, health.begin(fast, 'key-1'), true, 30)
-    health.succeeded(plain, health.begin(plain, 'key-1'), true, 30)
+    state.succeeded(fast, state.begin(fast, 'key-1'), true, 30)
+    state.succeeded(plain, state.begin(plain, 'key-1'), true, 30)
     t.same(
       [
-        health.latencies(true).of('one/a'),
-        health.latencies(false).of('one/a'),
-        health.latencies(true).of('one/b')
+        state.latencies(true).of('one/a'),
+        state.latencies(false).of('one/a'),
+        state.latencies(true).of('one/b')
       ],
       [30, undefined, undefined]
     )
@@ -158,22 +158,22 @@ t.test(
 )
 
 t.test('a wait of one of several credentials does not stop the provider', async t => {
-  const health = new RouteHealth(() => 0)
-  health.addCredentials('one', [1, 1])
+  const state = new RoutingState(() => 0)
+  state.addCredentials('one', [1, 1])
   const limited = new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 })
   const [a] = [route('one/a')]
-  health.failed(a, health.begin(a, 'key-1'), limited, 0)
-  t.equal(health.pauseMs('one'), 0)
-  health.failed(a, health.begin(a, 'key-1'), limited, 1)
-  t.equal(health.pauseMs('one'), 9000, 'until all of them wait')
-  t.equal(health.credentials('one')?.size, 2)
+  state.failed(a, state.begin(a, 'key-1'), limited, 0)
+  t.equal(state.pauseMs('one'), 0)
+  state.failed(a, state.begin(a, 'key-1'), limited, 1)
+  t.equal(state.pauseMs('one'), 9000, 'until all of them wait')
+  t.equal(state.credentials('one')?.size, 2)
 })
 
 t.test('the state of unchanged providers is taken over and shared after a reload', async t => {
-  const before = new RouteHealth(() => 0)
+  const before = new RoutingState(() => 0)
   const [a, b] = [route('one/a'), route('two/b')]
   for (let count = 0; count < 5; count++) for (const each of [a, b]) fail(before, each)
-  const after = new RouteHealth(() => 0)
+  const after = new RoutingState(() => 0)
   after.adopt(before, id => id === 'one')
   t.same([...after.circuits()], [['one/a', true]])
   t.equal(after.retryBudget('one'), before.retryBudget('one'))
@@ -182,46 +182,46 @@ t.test('the state of unchanged providers is taken over and shared after a reload
 
 t.test('the state of another process applies until this one knows something newer', async t => {
   const { now, pass } = clock()
-  const health = new RouteHealth(now, () => undefined)
+  const state = new RoutingState(now, () => undefined)
   const [a, b] = [route('one/a'), route('two/b')]
   const open = { providerId: 'one', modelId: 'one/a', forMs: 5000, failingMs: 100 }
   const succeed = (ms = 0): void => {
-    const attempt = health.begin(a, 'key-1')
-    health.succeeded(a, attempt, false, ms)
-    health.ended(a, attempt)
+    const attempt = state.begin(a, 'key-1')
+    state.succeeded(a, attempt, false, ms)
+    state.ended(a, attempt)
   }
-  health.learn(open, 'other')
-  t.same(health.cooldown(a, 'key-1'), { reason: 'circuit_open', forMs: 5000, origin: 'another_process' })
-  t.same([...health.candidates([a, b], 'key-1', () => undefined)], [b, a])
-  t.same([...health.cooldowns('key-1')], [['one/a', health.cooldown(a, 'key-1')]])
-  health.learn({ ...open, forMs: 0 }, 'a third')
-  t.ok(health.cooldown(a, 'key-1'), 'only the one that said so can take it back')
-  health.learn({ ...open, forMs: 0 }, 'other')
-  t.notOk(health.cooldown(a, 'key-1'))
-  health.learn(open, 'other')
+  state.learn(open, 'other')
+  t.same(state.cooldown(a, 'key-1'), { reason: 'circuit_open', forMs: 5000, origin: 'another_process' })
+  t.same([...state.candidates([a, b], 'key-1', () => undefined)], [b, a])
+  t.same([...state.cooldowns('key-1')], [['one/a', state.cooldown(a, 'key-1')]])
+  state.learn({ ...open, forMs: 0 }, 'a third')
+  t.ok(state.cooldown(a, 'key-1'), 'only the one that said so can take it back')
+  state.learn({ ...open, forMs: 0 }, 'other')
+  t.notOk(state.cooldown(a, 'key-1'))
+  state.learn(open, 'other')
   pass(10)
   succeed(20)
-  t.ok(health.cooldown(a, 'key-1'), 'an attempt that began before says nothing')
+  t.ok(state.cooldown(a, 'key-1'), 'an attempt that began before says nothing')
   succeed()
-  t.notOk(health.cooldown(a, 'key-1'), 'it works here')
+  t.notOk(state.cooldown(a, 'key-1'), 'it works here')
   pass(50)
-  health.learn(open, 'other')
-  t.notOk(health.cooldown(a, 'key-1'), 'and has worked here since it failed there')
+  state.learn(open, 'other')
+  t.notOk(state.cooldown(a, 'key-1'), 'and has worked here since it failed there')
   pass(100)
-  health.learn(open, 'other')
-  t.ok(health.cooldown(a, 'key-1'))
+  state.learn(open, 'other')
+  t.ok(state.cooldown(a, 'key-1'))
   pass(5000)
-  t.notOk(health.cooldown(a, 'key-1'), 'until it is over')
-  for (let count = 0; count < 5; count++) fail(health, a)
-  health.learn({ ...open, forMs: 60_000 }, 'other')
-  t.match(health.cooldown(a, 'key-1'), { origin: 'this_process', forMs: 5000 }, 'its own cooldown counts')
-  health.learn({ providerId: 'two', forMs: 9000, failingMs: 0 }, 'other')
-  t.equal(health.pauseMs('two'), 9000)
-  t.match(health.cooldown(b, 'key-1'), { reason: 'rate_limited', origin: 'another_process' })
-  const after = new RouteHealth(now)
-  after.adopt(health, id => id === 'two')
-  t.equal(after.hedgeBudget, health.hedgeBudget, 'extra requests count across a reload')
-  t.equal(after.slowStreamBudget, health.slowStreamBudget)
+  t.notOk(state.cooldown(a, 'key-1'), 'until it is over')
+  for (let count = 0; count < 5; count++) fail(state, a)
+  state.learn({ ...open, forMs: 60_000 }, 'other')
+  t.match(state.cooldown(a, 'key-1'), { origin: 'this_process', forMs: 5000 }, 'its own cooldown counts')
+  state.learn({ providerId: 'two', forMs: 9000, failingMs: 0 }, 'other')
+  t.equal(state.pauseMs('two'), 9000)
+  t.match(state.cooldown(b, 'key-1'), { reason: 'rate_limited', origin: 'another_process' })
+  const after = new RoutingState(now)
+  after.adopt(state, id => id === 'two')
+  t.equal(after.hedgeBudget, state.hedgeBudget, 'extra requests count across a reload')
+  t.equal(after.slowStreamBudget, state.slowStreamBudget)
   t.same([after.pauseMs('two'), after.cooldown(a, 'key-1')], [9000, undefined])
 })
 
@@ -230,32 +230,32 @@ t.test(
   async t => {
     const { now, pass } = clock()
     const reported: object[] = []
-    const health = new RouteHealth(now, cooldown => reported.push(cooldown))
-    health.addCredentials('two', [1, 1])
+    const state = new RoutingState(now, cooldown => reported.push(cooldown))
+    state.addCredentials('two', [1, 1])
     const a = route('one/a')
     for (let count = 0; count < 5; count++) {
-      fail(health, a)
+      fail(state, a)
       pass(10)
     }
     pass(5000)
-    fail(health, a)
-    health.succeeded(a, health.begin(a, 'key-1'), false, 0)
-    health.failed(
+    fail(state, a)
+    state.succeeded(a, state.begin(a, 'key-1'), false, 0)
+    state.failed(
       a,
-      health.begin(a, 'key-1'),
+      state.begin(a, 'key-1'),
       new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 })
     )
     for (const keyId of ['key-1', 'key-2']) {
-      health.failed(
+      state.failed(
         route('two/b'),
-        health.begin(route('two/b'), keyId),
+        state.begin(route('two/b'), keyId),
         new GatewayError('upstream_auth_failed'),
         1
       )
     }
     const c = route('four/c')
     for (const keyId of ['key-1', 'key-2', 'key-3', 'key-1', 'key-2']) {
-      fail(health, c, 'upstream_error', keyId)
+      fail(state, c, 'upstream_error', keyId)
     }
     t.match(reported, [
       { providerId: 'one', modelId: 'one/a', keyId: 'key-1', forMs: 5000, failingMs: 40 },
@@ -270,14 +270,14 @@ t.test(
 
 t.test('a cooldown of one key at another process does not affect other keys here', async t => {
   const { now, pass } = clock()
-  const health = new RouteHealth(now)
+  const state = new RoutingState(now)
   const a = route('one/a')
-  health.learn({ providerId: 'one', modelId: 'one/a', keyId: 'key-1', forMs: 5000, failingMs: 0 }, 'other')
-  t.match(health.cooldown(a, 'key-1'), { reason: 'circuit_open', origin: 'another_process' })
-  t.equal(health.cooldown(a, 'key-2'), undefined)
-  t.same([[...health.cooldowns('key-1')].length, [...health.cooldowns('key-2')].length], [1, 0])
-  const after = new RouteHealth(now)
-  after.adopt(health, providerId => providerId === 'one')
+  state.learn({ providerId: 'one', modelId: 'one/a', keyId: 'key-1', forMs: 5000, failingMs: 0 }, 'other')
+  t.match(state.cooldown(a, 'key-1'), { reason: 'circuit_open', origin: 'another_process' })
+  t.equal(state.cooldown(a, 'key-2'), undefined)
+  t.same([[...state.cooldowns('key-1')].length, [...state.cooldowns('key-2')].length], [1, 0])
+  const after = new RoutingState(now)
+  after.adopt(state, providerId => providerId === 'one')
   t.ok(after.cooldown(a, 'key-1'))
   pass(5000)
   t.equal(after.cooldown(a, 'key-1'), undefined)

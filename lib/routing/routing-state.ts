@@ -1,6 +1,8 @@
 /**
- * What this process knows about providers with the gateway's credentials: rate limits, failing models and
- * latencies. All endpoints share one instance. Each process has its own and may learn cooldowns from others.
+ * What this process remembers of earlier calls to choose and try routes: how providers have done with the
+ * gateway's credentials (rate limits, failing models, latencies), budgets of extra requests, the providers
+ * that served a conversation, and the APIs that servers lack. All endpoints share one instance. Each process
+ * has its own and may learn cooldowns from others.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -27,9 +29,10 @@ export interface Cooldown {
   readonly origin: 'this_process' | 'another_process'
 }
 
-export class RouteHealth {
+export class RoutingState {
   readonly #now: () => number
   readonly #onCooldown: ((cooldown: SharedCooldown) => void) | undefined
+  /** Extra requests beside slow ones. */
   hedgeBudget = new ExtraRequestBudget()
   /** Extra requests to replace streams that are too slow. */
   slowStreamBudget = new ExtraRequestBudget()
@@ -72,7 +75,7 @@ export class RouteHealth {
    *
    * @param isSame returns whether a provider is still the same server with the same credential
    */
-  adopt (before: RouteHealth, isSame: (providerId: string) => boolean): void {
+  adopt (before: RoutingState, isSame: (providerId: string) => boolean): void {
     this.toolCalls = before.toolCalls
     this.sessions = before.sessions
     this.hedgeBudget = before.hedgeBudget
@@ -93,14 +96,14 @@ export class RouteHealth {
   }
 
   /**
-   * Returns the health of routes for a call with the caller's own key: nothing is known of its account, and
-   * its extra requests count with those of all calls.
+   * Returns the state for a call with the caller's own key: nothing is known of its account, and its extra
+   * requests count with those of all calls.
    */
-  ofCallerKey (): RouteHealth {
-    const health = new RouteHealth(this.#now)
-    health.hedgeBudget = this.hedgeBudget
-    health.slowStreamBudget = this.slowStreamBudget
-    return health
+  ofCallerKey (): RoutingState {
+    const state = new RoutingState(this.#now)
+    state.hedgeBudget = this.hedgeBudget
+    state.slowStreamBudget = this.slowStreamBudget
+    return state
   }
 
   /** Registers the credentials of a provider that has several, by their weights. */
