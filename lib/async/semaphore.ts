@@ -21,7 +21,7 @@ export class Semaphore {
   #waiting = 0
   #inside = 0
   #free: number
-  #serving = false
+  #isServing = false
 
   /** @param count slots; `Infinity`: unlimited */
   constructor (count: number, maxWaiting = Infinity) {
@@ -67,10 +67,10 @@ export class Semaphore {
   release (): void {
     this.#free++
     this.#inside--
-    if (this.#serving) return // by one that was just served and has already finished
-    this.#serving = true
+    if (this.#isServing) return // by one that was just served and has already finished
+    this.#isServing = true
     for (let waiter = this.#next(); waiter !== undefined; waiter = this.#next()) this.#admit(waiter)
-    this.#serving = false
+    this.#isServing = false
     if (this.#inside === 0 && this.#whenIdle.length > 0) for (const done of this.#whenIdle.splice(0)) done()
   }
 

@@ -62,7 +62,7 @@ export class PieceResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #read: (piece: Uint8Array, into: E[]) => void
   #first: IteratorResult<Uint8Array> | undefined
   #sizeBytes = 0
-  #ended = false
+  #hasEnded = false
   #usage: Usage | undefined
 
   constructor (route: Route, body: UpstreamBody, read: (piece: Uint8Array, into: E[]) => void) {
@@ -81,7 +81,7 @@ export class PieceResponse<E extends AnyEvent> implements OpenResponse<E> {
   async next (): Promise<E[] | undefined> {
     const { done, value } = this.#first ?? await this.#pieces.next()
     this.#first = undefined
-    this.#ended = done === true
+    this.#hasEnded = done === true
     if (done === true) return undefined
     this.#sizeBytes += value.length
     const events: E[] = []
@@ -91,7 +91,7 @@ export class PieceResponse<E extends AnyEvent> implements OpenResponse<E> {
   }
 
   isFinished (): boolean {
-    return this.#ended
+    return this.#hasEnded
   }
 
   sizeBytes (): number {
@@ -103,6 +103,6 @@ export class PieceResponse<E extends AnyEvent> implements OpenResponse<E> {
   }
 
   close (): void {
-    if (!this.#ended) this.#body.cancel()
+    if (!this.#hasEnded) this.#body.cancel()
   }
 }

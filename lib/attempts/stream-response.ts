@@ -59,17 +59,17 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   #buffered: E[] = []
   /** The next read, once started. */
   #pending: Promise<IteratorResult<Uint8Array>> | undefined
-  #started = false
+  #hasStarted = false
   #waitsSinceMs = 0
   /** Time waited since the last event: only while one is awaited, since a caller may pause. */
   #idleMs = 0
   #sizeBytes = 0
-  #finished = false
+  #hasFinished = false
   /**
    * True if the hold ended without visible output: the next read may be empty, so that the caller gets the
    * head.
    */
-  #overdue = false
+  #isOverdue = false
   #failure: unknown
   readonly #pace: StreamPace | undefined
 
@@ -102,7 +102,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     const over = startTimer(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over' as const)
     let slowAfter = slowMs === Infinity ? undefined : startTimer(slowMs, 'slow' as const)
     try {
-      while (!this.#finished) {
+      while (!this.#hasFinished) {
         this.#pending ??= this.#bytes.next()
         const waitsSinceMs = performance.now()
         // The read below reports a failure.
@@ -118,7 +118,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
           continue
         }
         if (first === 'over') {
-          this.#overdue = true
+          this.#isOverdue = true
           return
         }
         const events = await this.#read()
@@ -142,15 +142,15 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   }
 
   next (): Promise<E[] | undefined> {
-    if (this.#buffered.length === 0 && !this.#overdue) return this.#read()
-    this.#overdue = false
+    if (this.#buffered.length === 0 && !this.#isOverdue) return this.#read()
+    this.#isOverdue = false
     const events = this.#buffered
     this.#buffered = []
     return Promise.resolve(events)
   }
 
   isFinished (): boolean {
-    return this.#finished && this.#failure === undefined && this.#buffered.length === 0
+    return this.#hasFinished && this.#failure === undefined && this.#buffered.length === 0
   }
 
   sizeBytes (): number {
@@ -162,13 +162,13 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   }
 
   close (): void {
-    if (!this.#finished) this.#body.cancel()
+    if (!this.#hasFinished) this.#body.cancel()
   }
 
   /** Returns the events of one read; `undefined` after the last. */
   #read (): Promise<E[] | undefined> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    if (this.#finished) return Promise.resolve(undefined)
+    if (this.#hasFinished) return Promise.resolve(undefined)
     this.#pending ??= this.#bytes.next()
     this.#waitsSinceMs = performance.now()
     const read = this.#pace?.wait(this.#pending, this.#idleMs) ?? this.#pending
@@ -190,7 +190,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     const rest = this.#readBytes(read.value, arrivedMs, events)
     if (rest !== undefined) return rest.then(() => events)
     // Events read so far still go out before the failure.
-    if (!this.#finished && this.#pace?.isTooSlow(events.length) === true) this.#failure ??= tooSlow()
+    if (!this.#hasFinished && this.#pace?.isTooSlow(events.length) === true) this.#failure ??= tooSlow()
     return events
   }
 
@@ -203,13 +203,13 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
 
   /** @returns a promise if more has to be read first */
   #readBytes (bytes: Uint8Array, arrivedMs: number, into: E[]): Promise<void> | undefined {
-    if (!this.#started) {
+    if (!this.#hasStarted) {
       const start = opening(bytes)
       if (start === '' || start === '\ufeff') {
         this.#checkIdle(arrivedMs)
         return undefined
       }
-      this.#started = true
+      this.#hasStarted = true
       const format = this.#format
       this.#format = undefined // it retains the request, and a stream may be open for long
       if (format !== undefined && (start.startsWith('{') || start.startsWith('['))) {
@@ -227,7 +227,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
       this.#failAfter(into, error)
     }
     if (this.#reader.done) {
-      this.#finished = true
+      this.#hasFinished = true
       this.#readRest()
     } else if (into.length > before) {
       this.#idleMs = 0
@@ -251,8 +251,8 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   }
 
   #end (into: E[]): void {
-    this.#finished = true
-    if (!this.#started) throw emptyBodyError()
+    this.#hasFinished = true
+    if (!this.#hasStarted) throw emptyBodyError()
     asInterrupted(() => {
       try {
         this.#readMessages(this.#messages.end(), into)
@@ -268,11 +268,11 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
    * last message; any other has failed.
    */
   #cut (error: unknown, into: E[]): void {
-    this.#finished = true
+    this.#hasFinished = true
     const broke =
       error instanceof GatewayError &&
       (error.code === 'upstream_stream_interrupted' || error.code === 'upstream_timeout')
-    if (!broke || !this.#started) throw error
+    if (!broke || !this.#hasStarted) throw error
     try {
       this.#reader.end(into)
     } catch {
@@ -310,7 +310,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
       pieces.push(piece)
       piece = (await this.#bytes.next()).value
     }
-    this.#finished = true
+    this.#hasFinished = true
     try {
       const value = await parseResponseBytes(Buffer.concat(pieces))
       for (const event of format.json(value)) into.push(event)

@@ -50,8 +50,8 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
    */
   #pieces: Buffer[] | undefined
   #sizeBytes = 0
-  #paused = false
-  #ended = false
+  #isPaused = false
+  #hasEnded = false
   #error: unknown
   #pendingRead: Settler<Result> | undefined
   /** Set while the complete body is awaited. */
@@ -63,7 +63,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
 
   /** @param bytes owned by the queue from now on */
   push (bytes: Buffer): void {
-    if (this.#ended) return
+    if (this.#hasEnded) return
     if (this.#pendingRead !== undefined) {
       const { resolve } = this.#pendingRead
       this.#pendingRead = undefined
@@ -75,14 +75,14 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
     else this.#pieces.push(piece)
     this.#sizeBytes += bytes.length
     if (this.#pendingBody !== undefined) return this.#checkBounds(this.#pendingBody, bytes.length)
-    if (this.#sizeBytes > highWaterMark && !this.#paused) {
-      this.#paused = true
+    if (this.#sizeBytes > highWaterMark && !this.#isPaused) {
+      this.#isPaused = true
       this.#source.pause()
     }
   }
 
   end (): void {
-    this.#ended = true
+    this.#hasEnded = true
     this.#pendingRead?.resolve(done)
     this.#pendingRead = undefined
     this.#pendingBody?.resolve(this.#takeBody())
@@ -91,8 +91,8 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
 
   /** Ends the queue with an error, after the data that has already arrived. */
   fail (error: unknown): void {
-    if (this.#ended) return
-    this.#ended = true
+    if (this.#hasEnded) return
+    this.#hasEnded = true
     this.#error = error
     this.#pendingRead?.reject(error)
     this.#pendingRead = undefined
@@ -107,7 +107,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
       return Promise.resolve({ done: false, value })
     }
     if (this.#error !== undefined) return Promise.reject(this.#error)
-    if (this.#ended) return Promise.resolve(done)
+    if (this.#hasEnded) return Promise.resolve(done)
     return new Promise((resolve, reject) => { this.#pendingRead = { resolve, reject } })
   }
 
@@ -122,14 +122,14 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
 
   cancel (): void {
     this.#pieces = undefined
-    if (!this.#ended) this.#source.cancel()
+    if (!this.#hasEnded) this.#source.cancel()
   }
 
   /** Waits for the complete body: reading piece by piece costs three promises per piece. */
   buffer (maxBytes: number, hold?: (bytes: number) => void): Buffer | Promise<Buffer> {
     // Most bodies arrive with their head.
     const isThere =
-      this.#ended && this.#error === undefined && this.#sizeBytes <= Math.min(maxBytes, largeBytes)
+      this.#hasEnded && this.#error === undefined && this.#sizeBytes <= Math.min(maxBytes, largeBytes)
     if (!isThere) return this.#bufferLater({ maxBytes, hold })
     hold?.(this.#sizeBytes)
     return this.#takeAll()
@@ -140,7 +140,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
       this.#pendingBody = { ...bounds, resolve, reject }
       this.#checkBounds(this.#pendingBody, this.#sizeBytes)
       if (this.#pendingBody === undefined) return // rejected
-      if (this.#error === undefined && !this.#ended) return this.#unpause()
+      if (this.#error === undefined && !this.#hasEnded) return this.#unpause()
       this.#pendingBody = undefined
       if (this.#error === undefined) resolve(this.#takeBody())
       else reject(this.#error)
@@ -170,9 +170,9 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   }
 
   #unpause (): void {
-    if (!this.#paused) return
-    this.#paused = false
-    if (!this.#ended) this.#source.resume()
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    if (!this.#hasEnded) this.#source.resume()
   }
 
   #checkBounds ({ maxBytes, hold, reject }: Settler<BufferedBody> & Bounds, moreBytes: number): void {

@@ -123,7 +123,7 @@ class JsonBodyReader {
   #sizeBytes = 0
   #counter: ValueCounter | undefined
   #unpausedBytes = 0
-  #settled = false
+  #isSettled = false
 
   /** @throws GatewayError `unsupported_media_type` for an unknown content encoding */
   constructor (request: RequestBody, options: ReadJsonOptions, outcome: Outcome) {
@@ -145,7 +145,7 @@ class JsonBodyReader {
     queueMicrotask(() => {
       const bytes = this.#request.read() as Buffer | null // no encoding is set
       if (bytes !== null) this.#onData(bytes)
-      if (!this.#settled) this.#listen()
+      if (!this.#isSettled) this.#listen()
     })
   }
 
@@ -193,7 +193,7 @@ class JsonBodyReader {
   }
 
   #onEnd (): void {
-    if (this.#settled) return
+    if (this.#isSettled) return
     this.#smallPieces?.flush()
     const pieces = this.#pieces
     let body: ParsedBody
@@ -219,7 +219,7 @@ class JsonBodyReader {
     this.#unpausedBytes = 0
     source.pause()
     await yieldFairly()
-    if (!this.#settled) source.resume()
+    if (!this.#isSettled) source.resume()
   }
 
   #check (piece: Buffer): void {
@@ -266,7 +266,7 @@ class JsonBodyReader {
   }
 
   #fail (error: unknown): void {
-    if (this.#settled) return
+    if (this.#isSettled) return
     this.#settle()
     this.#inflate?.destroy()
     this.#request.pause()
@@ -275,7 +275,7 @@ class JsonBodyReader {
 
   #settle (): void {
     const [request, inflate, listeners] = [this.#request, this.#inflate, this.#listeners]
-    this.#settled = true
+    this.#isSettled = true
     this.#pieces = [] // listeners that stay attached to the request must not retain the text
     this.#smallPieces = undefined
     if (listeners === undefined) return

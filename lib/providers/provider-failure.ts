@@ -126,7 +126,7 @@ export function webPageError (): GatewayError {
  * Turns anything an attempt threw into an error for the caller, with secrets removed.
  *
  * @param secrets of the provider as configured
- * @param ownKey true if the call used the caller's own key: its limits, quota and rejection concern the
+ * @param ownKey the caller's own key, if the call used it: its limits, quota and rejection concern the
  *   caller, those of the gateway's credential do not
  */
 export function callerError (
@@ -139,28 +139,28 @@ export function callerError (
   return redactError(asGatewayError(thrown), texts)
 }
 
-function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean): GatewayError {
+function errorOf (failure: Failure, secrets: readonly string[], isOwnKey: boolean): GatewayError {
   const { kind, status, retryAfterSeconds, rateLimits } = failure
   const [message, param, code] = [failure.message, failure.param, failure.code]
     .map(words => words === undefined ? undefined : redact(words, secrets))
   const cause = { ...failure.cause, ...message !== undefined && { message } }
   // Callers must not see what a provider says about the gateway's account.
-  const isOurs = !ownKey && (kind === 'credential' || kind === 'quota')
+  const isOurs = !isOwnKey && (kind === 'credential' || kind === 'quota')
   const original =
-    failure.original === undefined || isOurs ? undefined : redactOriginal(failure.original, secrets, ownKey)
+    failure.original === undefined || isOurs ? undefined : redactOriginal(failure.original, secrets, isOwnKey)
   const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
     new GatewayError(code, { cause, original, usage: failure.usage, ...options })
 
   switch (kind) {
     case 'credential':
-      return ownKey
+      return isOwnKey
         ? make('invalid_provider_key', { status: status === 403 ? 403 : 401, message })
         : make('upstream_auth_failed')
     case 'quota':
-      return ownKey ? make('insufficient_quota', { message }) : make('upstream_quota_exhausted')
+      return isOwnKey ? make('insufficient_quota', { message }) : make('upstream_quota_exhausted')
     case 'rate_limit':
       return make('rate_limit_exceeded', {
-        message: ownKey ? message : 'The provider is limiting requests. Try again later.',
+        message: isOwnKey ? message : 'The provider is limiting requests. Try again later.',
         retryAfterSeconds,
         rateLimits
       })

@@ -10,12 +10,12 @@ const uuid = /\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi
  * Returns a provider's own error without secrets. The rest stays verbatim because clients match on the
  * wording.
  *
- * @param ownKey true if the caller's own key was used: its organisation is then not secret
+ * @param isOwnKey true if the caller's own key was used: its organisation is then not secret
  */
 export function redactOriginal (
   original: OriginalError,
   secrets: readonly string[],
-  ownKey: boolean
+  isOwnKey: boolean
 ): OriginalError {
   const body = secrets.reduce(
     (text, secret) => (secret.length > 3 ? text.replaceAll(secret, '[redacted]') : text),
@@ -28,7 +28,7 @@ export function redactOriginal (
   const message = objectOf(objectOf(JSON.parse(body))?.['error'])?.['message'] // one field is read
   const fields = readObjectText(text)
   if (typeof message !== 'string' || fields === undefined) return { ...original, body }
-  const shown = redact(ownKey ? message : message.replace(uuid, '[redacted]'))
+  const shown = redact(isOwnKey ? message : message.replace(uuid, '[redacted]'))
   if (shown === message) return { ...original, body }
   const clean = replaceFields(text, fields, new Map([['message', JSON.stringify(shown)]]))
   return { ...original, body: replaceFields(body, error, new Map([['error', clean]])) }

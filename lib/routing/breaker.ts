@@ -41,7 +41,7 @@ export class Breaker {
   /** When a probe is allowed; `undefined` while closed. */
   #probeAtMs: number | undefined
   #cooldownMs = initialCooldownMs
-  #probing = false
+  #isProbing = false
   #generation = 0
   #failingSinceMs = 0
 
@@ -71,13 +71,13 @@ export class Breaker {
   openForMs (nowMs: number): number | undefined {
     if (this.#probeAtMs === undefined) return undefined
     if (nowMs < this.#probeAtMs) return this.#probeAtMs - nowMs
-    return this.#probing ? 0 : undefined
+    return this.#isProbing ? 0 : undefined
   }
 
   /** Starts an attempt; `ended` must always follow. */
   begin (nowMs: number): CircuitAttempt {
-    const isProbe = this.#probeAtMs !== undefined && nowMs >= this.#probeAtMs && !this.#probing
-    if (isProbe) this.#probing = true
+    const isProbe = this.#probeAtMs !== undefined && nowMs >= this.#probeAtMs && !this.#isProbing
+    if (isProbe) this.#isProbing = true
     return { generation: this.#generation, isProbe }
   }
 
@@ -110,7 +110,7 @@ export class Breaker {
 
   /** Allows another probe if this one had no result. */
   ended ({ generation, isProbe }: CircuitAttempt): void {
-    if (isProbe && generation === this.#generation) this.#probing = false
+    if (isProbe && generation === this.#generation) this.#isProbing = false
   }
 
   /** Returns true if a key already has the maximum number of recent failures that count. */
@@ -163,14 +163,14 @@ export class Breaker {
   #open (nowMs: number): void {
     if (this.#streak < maxStreak) this.#failingSinceMs = nowMs
     this.#probeAtMs = nowMs + this.#cooldownMs
-    this.#probing = false
+    this.#isProbing = false
     this.#generation++
   }
 
   #close (): void {
     this.#probeAtMs = undefined
     this.#cooldownMs = initialCooldownMs
-    this.#probing = false
+    this.#isProbing = false
     this.#generation++
     this.#forget()
   }

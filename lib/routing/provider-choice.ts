@@ -119,8 +119,8 @@ function prefixOf (name: string): string {
   return name.slice(0, Math.max(name.indexOf('/'), 0))
 }
 
-function unknownProvider (providers: Providers, ownKey: boolean): GatewayError {
-  const ids = [...providers.values()].filter(({ enabled }) => enabled || ownKey).map(({ id }) => id)
+function unknownProvider (providers: Providers, isOwnKey: boolean): GatewayError {
+  const ids = [...providers.values()].filter(({ enabled }) => enabled || isOwnKey).map(({ id }) => id)
   return new GatewayError('unknown_provider', {
     message: `\`X-Provider\` must be one of: ${ids.toSorted().join(', ')}.`, param: 'X-Provider'
   })

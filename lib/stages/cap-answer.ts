@@ -1,7 +1,7 @@
 /** Keeps the cost of an answer within the amount reserved from budgets. */
 
 import { GatewayError } from '../core/errors.ts'
-import { limitAnswer, limitConfig, limitsAnswer, mayLimitAnswer } from '../chat/limit-answer.ts'
+import { hasMaxTokens, mayHaveMaxTokens, withMaxTokens, withMaxTokensInConfig } from '../chat/max-tokens.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { affordableTokens } from '../limits/max-cost.ts'
 import { estimateChat } from '../limits/estimate-chat.ts'
@@ -49,17 +49,17 @@ function capped (
 ): Partial<Pick<RoutedCall<ChatInput>, 'request' | 'routes'>> {
   const [first, ...others] = routes
   if (
-    limitsAnswer(request) ||
-    !routes.some(({ settings }) => settings !== undefined && mayLimitAnswer(settings))
+    hasMaxTokens(request) ||
+    !routes.some(({ settings }) => settings !== undefined && mayHaveMaxTokens(settings))
   ) {
-    return { request: limitAnswer(request, maxTokens) }
+    return { request: withMaxTokens(request, maxTokens) }
   }
   const cappedRoute = (route: Route): Route => ({
     ...route,
-    settings: limitAnswer(route.settings ?? {}, maxTokens)
+    settings: withMaxTokens(route.settings ?? {}, maxTokens)
   })
   return {
-    request: limitConfig(request, maxTokens),
+    request: withMaxTokensInConfig(request, maxTokens),
     routes: [cappedRoute(first), ...others.map(cappedRoute)]
   }
 }

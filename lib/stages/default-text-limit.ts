@@ -1,4 +1,4 @@
-import { limitsAnswer } from '../chat/limit-answer.ts'
+import { hasMaxTokens } from '../chat/max-tokens.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { refine, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
@@ -12,7 +12,7 @@ const defaults = { max_tokens: 16 }
 export function defaultTextLimit (): Stage<RoutedCall<TextInput>> {
   return map(call => {
     const { request, routes: [first, ...others] } = call
-    if (limitsAnswer(request)) return call
+    if (hasMaxTokens(request)) return call
     if (call.routes.every(({ settings }) => settings === undefined)) {
       return refine(call, { request: refine(request, defaults) })
     }

@@ -1,4 +1,4 @@
-import { limitAnswer } from '../chat/limit-answer.ts'
+import { withMaxTokens } from '../chat/max-tokens.ts'
 import { contextOf, extend, refine, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { noteIgnored, type RequestFacts } from '../core/record.ts'
@@ -70,5 +70,5 @@ function withinModel (
   const wanted = request.max_completion_tokens ?? request.max_tokens
   if (typeof limit !== 'number' || wanted === undefined || wanted <= limit) return request
   notes.maxTokens = limit
-  return limitAnswer(request, limit)
+  return withMaxTokens(request, limit)
 }

@@ -117,8 +117,8 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
   readonly #options: AnswerBatchesOptions<E>
   /** Set while it is read. */
   #answer: OpenResponse<E> | undefined
-  #begun = false
-  #ended = false
+  #hasBegun = false
+  #hasEnded = false
 
   constructor (call: RoutedCall<R>, options: AnswerBatchesOptions<E>) {
     this.#call = call
@@ -126,7 +126,7 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
   }
 
   next (): Promise<Result<R, E>> {
-    if (this.#ended) return Promise.resolve(done)
+    if (this.#hasEnded) return Promise.resolve(done)
     return this.#answer === undefined
       ? this.#begin()
       : this.#answer.next().then(this.#onEvents, this.#onFailure)
@@ -143,7 +143,7 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
 
   async #begin (): Promise<Result<R, E>> {
     this.#answer = await this.#options.open()
-    if (this.#ended) this.#end()
+    if (this.#hasEnded) this.#end()
     return await this.next()
   }
 
@@ -178,15 +178,15 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
       this.#end()
       return done
     }
-    if (events.length === 0 && this.#begun) return undefined
-    this.#begun = true
+    if (events.length === 0 && this.#hasBegun) return undefined
+    this.#hasBegun = true
     // Closed before its reader sees it: a reader that refuses a complete answer abandons nothing.
     if (answer.isFinished()) this.#end()
     return { done: false, value: { call: this.#call, route: answer.route, events } }
   }
 
   #end (): void {
-    this.#ended = true
+    this.#hasEnded = true
     const answer = this.#answer
     this.#answer = undefined // closed once: an answer that is read on without its caller continues here
     if (answer === undefined) return

@@ -28,7 +28,7 @@ export class Journal {
   #appended: Promise<void> | undefined
   #error: unknown
   #failedMs = -Infinity
-  #lastLineIncomplete = false
+  #hasIncompleteLine = false
   #size = 0
 
   /** @param path the file; it is created with the first line */
@@ -95,10 +95,10 @@ export class Journal {
 
   /** Replaces the file's content. The old file stays in use until the new one is complete. */
   replace (lines: readonly string[]): void {
-    const [old, torn, size] = [this.#file, this.#lastLineIncomplete, this.#size]
+    const [old, torn, size] = [this.#file, this.#hasIncompleteLine, this.#size]
     this.#lines = [...lines]
     this.#size = 0
-    this.#lastLineIncomplete = false
+    this.#hasIncompleteLine = false
     try {
       if (lines.length === 0) rmSync(this.path, { force: true })
       this.#file = lines.length === 0 ? undefined : this.#replaceFile()
@@ -107,7 +107,7 @@ export class Journal {
     } catch (error) {
       this.#lines = [...lines]
       this.#file = old
-      this.#lastLineIncomplete = torn
+      this.#hasIncompleteLine = torn
       this.#size = size
       this.#failed(error)
     }
@@ -158,7 +158,7 @@ export class Journal {
   #write (file: number): void {
     const lines = this.#lines.slice(0, linesPerWrite)
     // Ends a line that a full disk cut off; readers skip it.
-    const bytes = Buffer.from(`${this.#lastLineIncomplete ? '\n' : ''}${lines.join('\n')}\n`)
+    const bytes = Buffer.from(`${this.#hasIncompleteLine ? '\n' : ''}${lines.join('\n')}\n`)
     let written = 0
     try {
       while (written < bytes.length) written += writeSync(file, bytes, written)
@@ -166,10 +166,10 @@ export class Journal {
       const complete =
         written === bytes.length
           ? lines.length
-          : linesIn(bytes.subarray(0, written)) - Number(this.#lastLineIncomplete && written > 0)
+          : linesIn(bytes.subarray(0, written)) - Number(this.#hasIncompleteLine && written > 0)
       this.#lines.splice(0, complete)
       this.#size += written
-      if (written > 0) this.#lastLineIncomplete = bytes[written - 1] !== newline
+      if (written > 0) this.#hasIncompleteLine = bytes[written - 1] !== newline
     }
   }
 }

@@ -9,7 +9,7 @@ export class UsageMeter {
   readonly #record: CallRecord
   /** The usage of earlier turns. */
   readonly #earlier: Usage | undefined
-  #reported = false
+  #hasReported = false
 
   constructor (record: CallRecord) {
     this.#record = record
@@ -18,7 +18,7 @@ export class UsageMeter {
 
   /** True once the provider has reported the usage of the answer. */
   get reported (): boolean {
-    return this.#reported
+    return this.#hasReported
   }
 
   read (events: readonly AnswerEvent[]): void {
@@ -114,7 +114,7 @@ export class UsageMeter {
   }
 
   #report (usage: Usage): void {
-    this.#reported = true
+    this.#hasReported = true
     noteUsage(this.#record.usage, usage, this.#earlier)
   }
 }

@@ -42,9 +42,9 @@ class Reader implements StreamDecoder {
   readonly #parser: EventSourceParser
   // Not a TextDecoder: in stream mode it returns two-byte strings even for ASCII.
   readonly #decoder = new StringDecoder()
-  #begun = false
+  #hasBegun = false
   /** True if the last read ended with a carriage return, so that a line feed may follow. */
-  #afterReturn = false
+  #isAfterReturn = false
   /** The messages of this read. */
   #messages = none
   /** Invalid lines of this read. */
@@ -75,8 +75,8 @@ class Reader implements StreamDecoder {
     const complete: EventSourceMessage[] = []
     this.#messages = complete
     this.#strayLines = 0
-    const lines = this.#afterReturn || text.includes('\r') ? this.#withoutReturns(text) : text
-    this.#parser.feed(this.#begun ? lines : this.#withoutMark(lines))
+    const lines = this.#isAfterReturn || text.includes('\r') ? this.#withoutReturns(text) : text
+    this.#parser.feed(this.#hasBegun ? lines : this.#withoutMark(lines))
     this.#messages = none
     this.#openLines = complete.length > 0 ? 0 : this.#openLines + linesIn(lines)
     if (this.#openLines > maxOpenLines) throw tooLarge()
@@ -85,14 +85,14 @@ class Reader implements StreamDecoder {
 
   /** Normalises carriage returns, each of which would make the parser scan the entire read. */
   #withoutReturns (text: string): string {
-    const rest = this.#afterReturn && text.startsWith('\n') ? text.slice(1) : text
-    if (text !== '') this.#afterReturn = text.endsWith('\r')
+    const rest = this.#isAfterReturn && text.startsWith('\n') ? text.slice(1) : text
+    if (text !== '') this.#isAfterReturn = text.endsWith('\r')
     return rest.replaceAll(/\r\n?/g, '\n')
   }
 
   /** The parser only recognises the byte order mark as three characters, one per byte. */
   #withoutMark (text: string): string {
-    this.#begun = text !== ''
+    this.#hasBegun = text !== ''
     return text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text
   }
 

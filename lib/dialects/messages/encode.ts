@@ -61,7 +61,7 @@ class DirectPrinter implements FramePrinter<ChatEvent> {
 
 class Printer implements FramePrinter<ChatEvent> {
   readonly #events: StreamEvents
-  #begun = false
+  #hasBegun = false
   /**
    * What precedes the text in a delta of the open block: concatenation costs a tenth of printing an object.
    */
@@ -73,8 +73,8 @@ class Printer implements FramePrinter<ChatEvent> {
   }
 
   print (events: readonly ChatEvent[]): string {
-    let text = this.#begun ? '' : framesOf(this.#events.begin())
-    this.#begun = true
+    let text = this.#hasBegun ? '' : framesOf(this.#events.begin())
+    this.#hasBegun = true
     for (const event of events) {
       const index = this.#events.openText
       if (index !== undefined && event.type === 'text-delta' && event.choice === 0 && event.text !== '') {

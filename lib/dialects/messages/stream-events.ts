@@ -45,7 +45,7 @@ export class StreamEvents {
   /** Hidden reasoning, packed before the next call because its provider may need it back. */
   #hidden = ''
   /** True if the arguments of a closed call are not a JSON object. */
-  #broken = false
+  #isBroken = false
   #characters = 0
   #callsTools = false
   #refusal = ''
@@ -103,7 +103,7 @@ export class StreamEvents {
     this.#packDetails()
     this.#close()
     // Truncated arguments stay: the stop reason tells clients.
-    if (this.#broken && this.#reason !== 'length' && this.#reason !== 'content_filter') {
+    if (this.#isBroken && this.#reason !== 'length' && this.#reason !== 'content_filter') {
       throw new GatewayError('upstream_invalid_response', {
         cause: 'the arguments of a tool call are not a JSON object'
       })
@@ -328,7 +328,7 @@ export class StreamEvents {
   }
 
   #endCall ({ call, text }: OpenToolCall): void {
-    this.#broken ||= !isObjectText(text)
+    this.#isBroken ||= !isObjectText(text)
     this.#closedCalls.add(call)
     this.#close()
   }

@@ -34,7 +34,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   readonly #translate: () => FramePrinter<ChatEvent>
   /** Set if the answer has no events of this dialect. */
   #translated: FramePrinter<ChatEvent> | undefined
-  #begun = false
+  #hasBegun = false
   #sequence: number
   readonly #silence = new Silence()
   /** The response at the start of the stream. */
@@ -61,9 +61,9 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
 
   print (events: readonly ChatEvent[]): string {
     // Only the first event shows which of the two it is.
-    if (this.#translated === undefined && !this.#begun) {
+    if (this.#translated === undefined && !this.#hasBegun) {
       if (events.every(({ type }) => type === 'answer-start')) return ''
-      if (events.some(({ type }) => type === 'direct-frame')) this.#begun = true
+      if (events.some(({ type }) => type === 'direct-frame')) this.#hasBegun = true
       else this.#translated = this.#translate()
     }
     if (this.#translated !== undefined) return this.#translated.print(events)
@@ -82,7 +82,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
 
   /** Sends finished items: clients repeat the entire turn if a stream ends otherwise. */
   fail (failure: GatewayError, call: Call): string {
-    if (!this.#begun) this.#translated ??= this.#translate()
+    if (!this.#hasBegun) this.#translated ??= this.#translate()
     if (this.#translated !== undefined) return this.#translated.fail?.(failure, call) ?? ''
     // unchanged from the provider
     const begun =
@@ -99,7 +99,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
 
   keepAlive (): string {
     if (this.#translated?.keepAlive !== undefined) return this.#translated.keepAlive()
-    if (!this.#begun || !this.#silence.isEventDue()) return keepAliveComment
+    if (!this.#hasBegun || !this.#silence.isEventDue()) return keepAliveComment
     return sseFrame('keepalive', `{"type":"keepalive","sequence_number":${this.#sequence++}}`)
   }
 

@@ -60,7 +60,7 @@ export class OutputItems {
   /** Reasoning details, written before the next message or call. */
   #details: JsonObject[] = []
   #reason: FinishReason | undefined
-  #refused = false
+  #hasRefused = false
   /** Number of items that are written or have begun. */
   #count = 0
   /** Annotations of a text that has not begun. */
@@ -97,7 +97,7 @@ export class OutputItems {
         }
         break
       case 'refusal-delta':
-        this.#refused = true
+        this.#hasRefused = true
         if (event.text !== '') this.#message().write('refusal', event.text, [])
         break
       case 'reasoning-delta':
@@ -193,7 +193,7 @@ export class OutputItems {
       case 'length':
         return { status: 'incomplete', reason: 'max_output_tokens' }
       case 'content_filter':
-        return this.#refused ? { status: 'completed' } : { status: 'incomplete', reason: 'content_filter' }
+        return this.#hasRefused ? { status: 'completed' } : { status: 'incomplete', reason: 'content_filter' }
       default:
         return { status: 'completed' }
     }

@@ -42,7 +42,7 @@ export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEv
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   #messageId: unknown
-  #started = false
+  #hasStarted = false
   /** Valid while the block of the last text is open. */
   readonly #template = new TextTemplate(textMessage)
   done = false
@@ -109,9 +109,9 @@ class ChatStream implements StreamReader<ChatEvent> {
 
   #start (event: WireStreamEvent, into: ChatEvent[]): void {
     const message = objectOf(event.message) ?? {}
-    if (!this.#started) this.#reader.start(message, true, into)
+    if (!this.#hasStarted) this.#reader.start(message, true, into)
     else if (message['id'] !== this.#messageId) throw invalidResponse('a second message_start event')
-    this.#started = true
+    this.#hasStarted = true
     this.#messageId = message['id']
   }
 }

@@ -79,7 +79,7 @@ export class ResponseReader {
   #seen: Map<string, string> | undefined
   /** Server indexes of choices that were not requested. */
   #spare: Set<number> | undefined
-  #started = false
+  #hasStarted = false
   /** The latest report. */
   usage: Usage | undefined
 
@@ -140,8 +140,8 @@ export class ResponseReader {
 
   #start (answer: WireAnswer, events: ChatEvent[]): void {
     // Azure starts with a chunk of empty strings: do not take them for the head.
-    if (this.#started || answer.id === '') return
-    this.#started = true
+    if (this.#hasStarted || answer.id === '') return
+    this.#hasStarted = true
     const fingerprint = nonEmptyText(answer.system_fingerprint)
     const serviceTier = serviceTiers.find(tier => tier === answer.service_tier)
     events.push({

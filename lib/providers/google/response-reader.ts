@@ -41,7 +41,7 @@ export class ResponseReader {
   /** By the provider's index. */
   readonly #choices = new Map<number, Choice>()
   readonly #ids: Set<string>
-  #started = false
+  #hasStarted = false
   #blockReason: string | undefined
   #usage: UsageMetadata | undefined
 
@@ -77,8 +77,8 @@ export class ResponseReader {
   }
 
   read (wire: GenerateContentResponse, events: ChatEvent[]): void {
-    if (!this.#started) {
-      this.#started = true
+    if (!this.#hasStarted) {
+      this.#hasStarted = true
       events.push(startOf(wire))
     }
     this.readCounts(wire)

@@ -28,7 +28,7 @@ export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEv
 
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
-  #started = false
+  #hasStarted = false
   done = false
 
   constructor (input: AdapterInput<ChatInput>) {
@@ -44,8 +44,8 @@ class ChatStream implements StreamReader<ChatEvent> {
     const { delta } = event
     switch (typeOf(event, name)) {
       case 'response.created':
-        if (!this.#started) this.#reader.start(objectOf(event.response) ?? {}, into)
-        this.#started = true
+        if (!this.#hasStarted) this.#reader.start(objectOf(event.response) ?? {}, into)
+        this.#hasStarted = true
         break
       case 'response.output_item.added':
         for (const item of partsOf(event.item, 'an item')) this.#reader.startItem(event, item, into)
