@@ -94,7 +94,7 @@ const elsewhere: Reasons = {
   'usage/call-filter': ['pipelines/admin/usage', 'narrows what is summed and listed there'],
   'usage/call-timeline': ['usage/call-steps', 'reads what is printed there'],
   'usage/bodies-report': ['stores/call-body-store', 'reads what is stored there'],
-  'usage/attempts-report': ['pipelines/admin/usage', 'the requests to each provider'],
+  'usage/attempts-report': ['pipelines/admin/usage', 'the attempts at each provider'],
   'usage/calls-report': ['pipelines/admin/usage', 'the calls of a gateway'],
   'usage/window-sums': ['exports/usage-exports', 'sums up the windows of the files that are written there'],
   'usage/report-worker': ['pipelines/admin/usage', 'the thread of the reports'],

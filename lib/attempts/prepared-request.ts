@@ -119,15 +119,17 @@ export class PreparedRequest<
   }
 
   #open (context: AttemptContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {
-    const { abandoned } = this.#options
-    const [first] = parts
-    const open = (sent: SendContext): Promise<OpenResponse<E>> => first !== undefined && parts.length === 1
-      ? sendRequest(sent, first.input, this.#options)
-      : sendParts(sent, parts, this.#options)
-    if (!this.readsToEnd) return open(context)
+    if (!this.readsToEnd) return this.#send(context, parts)
     const { call: { record }, signal, attempt } = context
-    return abandoned.openOutlivingCaller({ record, signal }, attempt,
-      own => open({ ...context, signal: own }))
+    return this.#options.abandoned.openOutlivingCaller({ record, signal }, attempt,
+      own => this.#send({ ...context, signal: own }, parts))
+  }
+
+  #send (context: SendContext, parts: ReadonlyArray<UpstreamPart<R, E>>): Promise<OpenResponse<E>> {
+    const [first] = parts
+    return first !== undefined && parts.length === 1
+      ? sendRequest(context, first.input, this.#options)
+      : sendParts(context, parts, this.#options)
   }
 
   #partsFor (credentialIndex: number | undefined): ReadonlyArray<UpstreamPart<R, E>> {

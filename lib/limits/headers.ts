@@ -1,7 +1,7 @@
 /** Response headers with the caller's limits, and with the cost of complete answers. */
 
 import { retryAfterMs, type RateLimits, type RefusedDecision } from './reservation.ts'
-import type { Account, SumAccount } from './call-accounts.ts'
+import type { Account } from './call-accounts.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** Returns `x-ratelimit-limit-requests`, `-remaining-`, `-reset-`, and the same for tokens. */
@@ -42,22 +42,6 @@ export function refusalHeaders (
     'x-ratelimit-remaining-requests': '0',
     'x-ratelimit-reset-requests': durationText(waitMs)
   }
-}
-
-/**
- * Returns the amount left of the budget with the least left, in billionths of a dollar; `undefined` without a
- * budget, or if the amount is unknown.
- *
- * @param used used amount of each sum; empty if unknown
- */
-export function budgetLeft (sums: readonly SumAccount[], used: readonly number[]): number | undefined {
-  let least: number | undefined
-  for (const [index, { budget, max }] of sums.entries()) {
-    const usedOfSum = used[index]
-    if (budget === undefined || usedOfSum === undefined) continue
-    least = Math.min(least ?? Infinity, Math.max(0, max - usedOfSum))
-  }
-  return least
 }
 
 /** Formats a duration: `20ms`, `1.5s`, `6m0s`. */

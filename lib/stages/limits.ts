@@ -8,7 +8,7 @@ import { sleep } from '../async/sleep.ts'
 import { budgetText, nanoUsdOf } from '../core/key.ts'
 import { limitedParties, type Party, type SumAccount } from '../limits/call-accounts.ts'
 import { counterName } from '../limits/sum-keys.ts'
-import { budgetLeftHeader, usdText, budgetLeft, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
+import { budgetLeftHeader, usdText, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { refusalError } from '../limits/refusal-error.ts'
 import { RequestEstimate, type EstimateRequest } from '../limits/estimate.ts'
 import { planReservation, type ReservationPlan } from '../limits/reservation-plan.ts'
@@ -164,6 +164,22 @@ class CallLimits<R> {
   #waits (decision: LimitDecision): decision is RefusedDecision {
     return !decision.admitted && this.#options.waitForCapacity === true && decision.waitMs > 0
   }
+}
+
+/**
+ * Returns the amount left of the budget with the least left, in billionths of a dollar; `undefined` without a
+ * budget, or if the amount is unknown.
+ *
+ * @param used used amount of each sum; empty if unknown
+ */
+function budgetLeft (sums: readonly SumAccount[], used: readonly number[]): number | undefined {
+  let least: number | undefined
+  for (const [index, { budget, max }] of sums.entries()) {
+    const usedOfSum = used[index]
+    if (budget === undefined || usedOfSum === undefined) continue
+    least = Math.min(least ?? Infinity, Math.max(0, max - usedOfSum))
+  }
+  return least
 }
 
 /** Lists exhausted soft budgets; `undefined` if there are none. */
