@@ -8,7 +8,7 @@
 import { StringDecoder } from 'node:string_decoder'
 import { join } from 'node:path'
 import { GatewayError, ValidationError } from '../core/errors.ts'
-import { property } from '../json/type-guards.ts'
+import { objectOf, property } from '../json/type-guards.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { BoundedBody } from './bounded-body.ts'
 import { requestBody, type RequestBody } from './request-body.ts'
@@ -237,6 +237,7 @@ class FormParts {
       this.bytes += bytes.length
     })
     if (part.name === null) return
+    part.originalFilename = extendedFileName(part) ?? part.originalFilename
     // The parser treats a part with a type as a file. It is one only if it has a file name.
     if (part.originalFilename === null) return this.#readField(part, part.name)
     part.mimetype ??= 'application/octet-stream'
@@ -324,7 +325,7 @@ async function formOf (fields: UploadForm['fields'], parsed: readonly NamedFile[
       if ((file.originalFilename ?? '') === '') continue
       throw new ValidationError([
         {
-          loc: ['body', name.replace(/\[\]$/, '')],
+          loc: ['body', name.replace(/\[\d*\]$/, '')],
           msg: 'Value error, the file is empty',
           type: 'value_error'
         }
@@ -346,6 +347,28 @@ async function fileOf (
     sizeBytes: size,
     head: await writer.head(),
     open: () => writer.open()
+  }
+}
+
+/**
+ * Returns the `filename*` of a part, which some clients send for names that are not ASCII; `undefined` if there
+ * is none, or none that can be decoded.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc5987#section-3.2
+ */
+function extendedFileName (part: FormPart): string | undefined {
+  const disposition = objectOf(property(part, 'headers'))?.['content-disposition']
+  if (typeof disposition !== 'string') return undefined
+  const [, charset = '', value = ''] =
+    /;\s*filename\*\s*=\s*"?([a-z0-9-]+)'[^';"\s]*'([^;"\s]*)/i.exec(disposition) ?? []
+  try {
+    switch (charset.toLowerCase()) {
+      case 'utf-8': return decodeURIComponent(value)
+      case 'iso-8859-1': return value.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(parseInt(hex, 16)))
+      default: return undefined
+    }
+  } catch {
+    return undefined
   }
 }
 

@@ -66,11 +66,19 @@ export function parseFormFields (schema: TSchema, form: UploadForm): ParsedFormF
   return { values, request, faults }
 }
 
-/** Lists the values sent under `name` and `name[]`, in order. */
+/** Lists the values sent under `name`, `name[]`, and `name[0]` and so on, in this order. */
 function entries<T> (
   from: Readonly<Record<string, T | readonly T[]>>, name: string
 ): readonly T[] {
-  return [name, `${name}[]`].flatMap(key => (Object.hasOwn(from, key) ? from[key] : undefined) ?? [])
+  const indexed = Object.keys(from)
+    .filter(key => key.startsWith(`${name}[`) && /^\[\d+\]$/.test(key.slice(name.length)))
+    .toSorted((a, b) => indexOf(a) - indexOf(b))
+  const keys = [name, `${name}[]`, ...indexed]
+  return keys.flatMap(key => (Object.hasOwn(from, key) ? from[key] : undefined) ?? [])
+}
+
+function indexOf (key: string): number {
+  return Number(key.slice(key.lastIndexOf('[') + 1, -1))
 }
 
 /** Keys and texts of an object whose members were sent as `name[key]`, like official clients do. */
@@ -103,7 +111,11 @@ function isList (branches: readonly JsonSchema[]): boolean {
 
 function readList (branches: readonly JsonSchema[], texts: readonly string[]): unknown[] {
   const items = branches.find(branch => branch.type === 'array')?.items ?? {}
-  const parts = texts.flatMap(text => text.split(',')).map(text => text.trim()).filter(text => text !== '')
+  const parts = texts
+    // the comma of a data URL separates nothing
+    .flatMap(text => /^\s*data:/i.test(text) ? text : text.split(','))
+    .map(text => text.trim())
+    .filter(text => text !== '')
   return parts.map((text, index) => readText(branchesOf(items), text, [index]))
 }
 

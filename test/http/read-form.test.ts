@@ -212,6 +212,23 @@ t.test('a part with a file name is a file, any other a field, whatever its type'
   await remove()
 })
 
+t.test('a file may be named by an encoded name', async t => {
+  const { url, next } = await reader(t)
+  const names = {
+    "filename*=UTF-8''na%C3%AFve%20talk.mp3": 'naïve talk.mp3',
+    "filename=\"talk.mp3\"; filename*=utf-8'en'%E2%82%AC.mp3": '€.mp3',
+    "filename*=ISO-8859-1''%A3.mp3": '£.mp3',
+    "filename=\"talk.mp3\"; filename*=UTF-8''%FF.mp3": 'talk.mp3',
+    "filename*=UTF-8''..%2F..%2Ftalk.mp3": 'talk.mp3'
+  }
+  for (const [parameters, name] of Object.entries(names)) {
+    await send(url, written([[`Content-Disposition: form-data; name="file"; ${parameters}`, 'sound']]))
+    const { form, remove } = (await next()) as OpenForm
+    t.match(form.files['file'], [{ name, sizeBytes: 5 }], parameters)
+    await remove()
+  }
+})
+
 t.test('parts may name their transfer encoding, as some clients do', async t => {
   const { url, next } = await reader(t)
   const encoded = (name: string, encoding: string): string =>

@@ -19,6 +19,7 @@ const Upload = Type.Object({
   stream: Nullable(Type.Boolean()),
   include: Nullable(Type.Array(OneOf(['logprobs', 'words']))),
   sizes: Nullable(Type.Array(Type.Integer())),
+  samples: Nullable(Type.Array(Type.String())),
   chunking: Nullable(Type.Union([Type.Literal('auto'), MapOf(Type.Unknown())])),
   extra: Nullable(MapOf(Type.Unknown())),
   vad: Nullable(
@@ -101,14 +102,21 @@ t.test('a form', async t => {
       { 'include[]': ['logprobs', 'words'] },
       { include: 'logprobs,words' },
       { 'include[]': 'logprobs, words' },
-      { include: 'logprobs', 'include[]': 'words' }
+      { include: 'logprobs', 'include[]': 'words' },
+      { 'include[1]': 'words', 'include[0]': 'logprobs' }
     ]) {
       t.strictSame((await uploadOf(formOf({ model: 'm', ...fields }))).include, ['logprobs', 'words'])
     }
     const pictures = [upload('a.png'), upload('b.png')]
+    for (const files of [
+      { 'images[]': pictures },
+      { 'images[1]': pictures.slice(1), 'images[0]': pictures.slice(0, 1) }
+    ]) {
+      t.strictSame((await uploadOf(formOf({ model: 'm' }, { file: [song], ...files }))).images, pictures)
+    }
+    const samples = ['data:audio/wav;base64,QQ==', 'data:audio/wav;base64,Qg==']
     t.strictSame(
-      (await uploadOf(formOf({ model: 'm' }, { file: [song], 'images[]': pictures }))).images,
-      pictures
+      (await uploadOf(formOf({ model: 'm', 'samples[]': samples }))).samples, samples, 'data URLs stay whole'
     )
   })
 
