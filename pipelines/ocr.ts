@@ -1,12 +1,14 @@
 /** Serves POST /v1/ocr: a document in, the Markdown of its pages out. */
 
-import { extend, type Batch, type Call, type RoutedCall } from '../lib/core/call.ts'
+import { extend, type Batch, type Call, type RoutedCall, type ValidCall } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
 import { estimateDocument, maxPages } from '../lib/limits/estimate-units.ts'
 import { defaultModels } from '../lib/models/default-models.ts'
 import { readDocument } from '../lib/ocr/document.ts'
+import { rejectUnansweredParameters, type OcrInput, type OcrPages } from '../lib/ocr/input.ts'
+import { checkPages, parsePages } from '../lib/ocr/page-selection.ts'
 import { countPages } from '../lib/ocr/pdf.ts'
 import { replaceDocumentAddress, replacePageTexts } from '../lib/ocr/text-places.ts'
 import { jsonReply } from '../lib/replies/reply-with.ts'
@@ -27,7 +29,6 @@ import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { ResultEvent } from '../lib/core/events.ts'
 import type { ProviderUse } from '../lib/core/provider-use.ts'
-import type { OcrInput, OcrPages } from '../lib/ocr/input.ts'
 import type { Services } from '../lib/services.ts'
 import type { WithoutNulls } from '../schemas/nullable.ts'
 import { fromProvider, type Docs } from './docs.ts'
@@ -64,6 +65,7 @@ export function ocr (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validOcr,
+    map(checked),
     namedGuards(services),
     deadline(limitMs),
     routeModel(services, { defaultModel: () => defaultModel }),
@@ -79,6 +81,11 @@ export function ocr (services: Services): Handler<Call> {
   )
 }
 
+function checked<C extends ValidCall<object>> (call: C): C {
+  rejectUnansweredParameters(call.request)
+  return call
+}
+
 const replaceTexts: ReplaceTexts<OcrInput> = (call, replace) => {
   const request = replaceDocumentAddress(call.request, replace)
   if (request === call.request || request.document.kind !== 'address') return call
@@ -86,12 +93,13 @@ const replaceTexts: ReplaceTexts<OcrInput> = (call, replace) => {
   const {
     model,
     document: { url },
+    selected,
     asImage = false
   } = request
   const document = asImage
     ? { type: 'image_url', image_url: url }
     : { type: 'document_url', document_url: url }
-  call.record.bodies?.takeRequest([Buffer.from(JSON.stringify({ model, document }))])
+  call.record.bodies?.takeRequest([Buffer.from(JSON.stringify({ model, document, pages: selected }))])
   return extend(call, { request })
 }
 
@@ -100,13 +108,17 @@ type UnreadCall = Omit<RoutedCall<WithoutNulls<OcrRequest>>, 'fit'>
 
 function documentReader (maxBytes: number) {
   return async (call: UnreadCall): Promise<RoutedCall<OcrInput>> => {
-    const { model, document: given } = call.request
+    const { model, document: given, pages, image_limit: limit, image_min_size: minSize } = call.request
+    const selected = pages === undefined ? undefined : parsePages(pages, maxPages)
     const url = urlOf(given)
     const document = await readDocument(call.media?.()?.bytesOf(url) ?? url, maxBytes, call.signal)
     return extend(call, {
       request: {
         ...model !== undefined && { model },
         document,
+        ...selected !== undefined && { selected },
+        ...limit !== undefined && { image_limit: limit },
+        ...minSize !== undefined && { image_min_size: minSize },
         ...given.type === 'image_url' && { asImage: true }
       }
     })
@@ -122,14 +134,16 @@ function usesOf ({ document }: OcrInput): ProviderUse[] {
   return document.kind === 'address' ? [{ kind: 'address', url: document.url, param: 'document' }] : []
 }
 
-/** Records the number of pages and refuses too many. If they cannot be counted here, the provider decides. */
+/** Records how many pages are read and refuses too many. If they cannot be counted, the provider decides. */
 async function countedPages (call: RoutedCall<OcrInput>): Promise<RoutedCall<OcrInput>> {
-  const { document } = call.request
-  if (document.kind !== 'bytes' || document.mediaType !== 'application/pdf') return call
-  const pages = await countPages(document.bytes, call.key.id, call.signal)
-  if (pages === undefined) return call
-  if (pages > maxPages) throw tooManyPages(pages)
-  return extend(call, { request: { ...call.request, pages } })
+  const { document, selected } = call.request
+  if (document.kind !== 'bytes') return call
+  const isPdf = document.mediaType === 'application/pdf'
+  const count = isPdf ? await countPages(document.bytes, call.key.id, call.signal) : 1
+  if (count === undefined) return call
+  if (count > maxPages) throw tooManyPages(count)
+  if (selected !== undefined) checkPages(selected, count)
+  return extend(call, { request: { ...call.request, pages: selected?.length ?? count } })
 }
 
 function answerOf ({ route, events }: Batch<OcrInput, ResultEvent<OcrPages>>): OcrAnswer {

@@ -30,13 +30,25 @@ export const OcrRequest = Type.Object({
     default: 'mistral-ocr-latest', description: 'A model, or several in order of preference.'
   }),
   document: Type.Union([AddressedDocument, AddressedImage]),
+  pages: Nullable(
+    Type.Union([
+      Type.String({ maxLength: 10_000 }), Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 1000 })
+    ]),
+    { description: 'The pages to read, from 0: a list, or a text such as `0,2-4`. Default: all.' }
+  ),
+  image_limit: Nullable(Type.Integer({ minimum: 0 }), {
+    description: 'Maximum images that the Markdown mentions.'
+  }),
+  image_min_size: Nullable(Type.Integer({ minimum: 0 }), {
+    description: 'Minimum width and height, in pixels, of images that the Markdown mentions.'
+  }),
   ...guardsOption
 })
 export type OcrRequest = Static<typeof OcrRequest>
 
 export const OcrAnswer = Type.Object({
   pages: Type.Array(Type.Object({
-    index: Type.Integer({ description: 'From 0, without gaps.' }),
+    index: Type.Integer({ description: 'From 0; without gaps unless the request selects pages.' }),
     markdown: Type.String()
   })),
   model: Type.String({ description: 'The model that produced the answer.' })

@@ -351,8 +351,8 @@ async function fileOf (
 }
 
 /**
- * Returns the `filename*` of a part, which some clients send for names that are not ASCII; `undefined` if there
- * is none, or none that can be decoded.
+ * Returns the `filename*` of a part, which some clients send for names that are not ASCII; `undefined` if
+ * there is none, or none that can be decoded.
  *
  * @see https://www.rfc-editor.org/rfc/rfc5987#section-3.2
  */
@@ -364,7 +364,8 @@ function extendedFileName (part: FormPart): string | undefined {
   try {
     switch (charset.toLowerCase()) {
       case 'utf-8': return decodeURIComponent(value)
-      case 'iso-8859-1': return value.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(parseInt(hex, 16)))
+      case 'iso-8859-1':
+        return value.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
       default: return undefined
     }
   } catch {

@@ -107,7 +107,7 @@ export function estimateRecording ({ file, prompt = '' }: RecordingInput): Estim
 export const maxPages = 1000
 
 /** Estimates the pages of a document. If only the provider can count them, any number is possible. */
-export function estimateDocument ({ document, pages }: OcrInput): Estimate {
+export function estimateDocument ({ document, pages, selected }: OcrInput): Estimate {
   const isImage = document.kind === 'address' ? document.isImage : document.mediaType !== 'application/pdf'
   const pageCount = pages ?? (isImage ? 1 : undefined)
   return estimateOf({
@@ -115,7 +115,7 @@ export function estimateDocument ({ document, pages }: OcrInput): Estimate {
     answer: { typical: 0, limit: 0 },
     units: {
       typical: { pages: pageCount ?? 1 },
-      max: { pages: pageCount ?? maxPages },
+      max: { pages: pageCount ?? selected?.length ?? maxPages },
       min: { pages: pageCount ?? 1 }
     }
   })

@@ -34,11 +34,16 @@ const semaphore = new FairSemaphore(Math.max(1, availableParallelism() - 1))
 /**
  * Returns the text of each page, in order; an image is one page.
  *
+ * @param selected the pages to read, from 0. Default: all
  * @throws Unreadable when programs are missing or the document is not what it seems, the signal's
  *   reason
  */
 export async function readPages (
-  bytes: Buffer, isPdf: boolean, programs: LocalPrograms, sending: Pick<SendOptions, 'signal' | 'keyId'>
+  bytes: Buffer,
+  isPdf: boolean,
+  programs: LocalPrograms,
+  sending: Pick<SendOptions, 'signal' | 'keyId'>,
+  selected?: readonly number[]
 ): Promise<readonly string[]> {
   const { signal, keyId = '' } = sending
   if (!isPdf) {
@@ -49,9 +54,13 @@ export async function readPages (
     throw new UnreadableDocument('The PDF cannot be read. Send one that is neither encrypted nor damaged.')
   }
   if (texts.length > maxPages) throw new UnreadableDocument(`The document has more than ${maxPages} pages.`)
-  const bare = texts.flatMap((text, index) => text.trim() === '' ? [index] : [])
-  if (bare.length === 0 || programs.tesseract === undefined || programs.pdftoppm === undefined) return texts
-  return await recognisePages(bytes, texts, bare, programs, sending)
+  const wanted = selected ?? [...texts.keys()]
+  const bare = wanted.filter(index => texts[index]?.trim() === '')
+  const canRecognise = programs.tesseract !== undefined && programs.pdftoppm !== undefined
+  const pages = bare.length > 0 && canRecognise
+    ? await recognisePages(bytes, texts, bare, programs, sending)
+    : texts
+  return wanted.map(index => pages[index] ?? '')
 }
 
 async function recognisePages (

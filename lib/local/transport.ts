@@ -39,8 +39,12 @@ async function readDocument (
   const document = await documentIn(request)
   if (document === undefined) return answer(400, { message: 'The request has no document.' })
   try {
-    const pages = await readPages(document.bytes, document.isPdf, programs, sending)
-    return answer(200, { pages: pages.map((markdown, index) => ({ index, markdown })), model: 'ocr' })
+    const { bytes, isPdf, selected } = document
+    const pages = await readPages(bytes, isPdf, programs, sending, selected)
+    return answer(200, {
+      pages: pages.map((markdown, index) => ({ index: selected?.[index] ?? index, markdown })),
+      model: 'ocr'
+    })
   } catch (error) {
     if (!(error instanceof UnreadableDocument)) throw error
     return answer(400, { object: 'error', message: error.message, type: 'invalid_document' })
@@ -73,17 +77,26 @@ async function say (
   return bytesAnswer(200, `audio/${format}`, spoken)
 }
 
-/** Returns the data URL that the adapter has put into the body. */
-async function documentIn ({
-  body
-}: UpstreamRequest): Promise<{ bytes: Buffer, isPdf: boolean } | undefined> {
+interface LocalDocument {
+  readonly bytes: Buffer
+  readonly isPdf: boolean
+  readonly selected?: readonly number[]
+}
+
+/** Returns the data URL and the selected pages that the adapter has put into the body. */
+async function documentIn ({ body }: UpstreamRequest): Promise<LocalDocument | undefined> {
   const text = await bufferBody(body)
   const from = text.indexOf('data:')
   const start = text.indexOf(',', from) + 1
   const end = text.indexOf('"', start)
   if (from === -1 || start === 0 || end === -1) return undefined
   const bytes = Buffer.from(text.toString('latin1', start, end), 'base64')
-  return { bytes, isPdf: text.subarray(from, start).includes('application/pdf') }
+  const numbers = /"pages":\[([\d,]+)\]/.exec(text.toString('latin1', end))?.[1]
+  return {
+    bytes,
+    isPdf: text.subarray(from, start).includes('application/pdf'),
+    ...numbers !== undefined && { selected: numbers.split(',').map(Number) }
+  }
 }
 
 function answer (status: number, value: object): UpstreamResponse {

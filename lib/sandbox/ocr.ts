@@ -22,7 +22,7 @@ const decodedLength = 4 * 1024 * 1024
 export async function readDocuments (
   { body }: UpstreamRequest, _options: SandboxOptions, sending: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<Script> {
-  const { model, url } = await readBody(body)
+  const { model, url, selected } = await readBody(body)
   if (model.replace(/^sandbox\//, '') !== ocrModel) {
     throw new SandboxRefusal(404, `The model '${model}' does not exist. Available model: ${ocrModel}.`, {
       code: 'model_not_found',
@@ -37,27 +37,38 @@ export async function readDocuments (
     .digest()
     .readUInt32BE()
   return jsonScript(200, {
-    pages: Array.from({ length: count }, (_, index) => ({
+    pages: (selected ?? Array.from({ length: count }, (_, index) => index)).map(index => ({
       index,
       markdown: pageText(seed, index, count),
       images: [],
       dimensions: null
     })),
     model: ocrModel,
-    usage_info: { pages_processed: count, doc_size_bytes: url.length }
+    usage_info: { pages_processed: selected?.length ?? count, doc_size_bytes: url.length }
   })
 }
 
-async function readBody (body: UpstreamRequest['body']): Promise<{ model: string, url: Buffer }> {
+interface SandboxBody {
+  readonly model: string
+  readonly url: Buffer
+  readonly selected?: readonly number[]
+}
+
+async function readBody (body: UpstreamRequest['body']): Promise<SandboxBody> {
   const media = new MediaStrings()
   const value = await readJsonBody(body, media)
-  const { model, document } = Object(value) as { model?: unknown, document?: unknown } // each looked at below
+  // each looked at below
+  const { model, document, pages } = Object(value) as { model?: unknown, document?: unknown, pages?: unknown }
   const { document_url: document_, image_url: image } = Object(document) as Record<string, unknown>
   const url = document_ ?? image
   if (typeof model !== 'string' || typeof url !== 'string') {
     throw new SandboxRefusal(400, 'The body needs a model and a document.', { param: 'document' })
   }
-  return { model, url: media.bytesOf(url) ?? Buffer.from(url) }
+  return {
+    model,
+    url: media.bytesOf(url) ?? Buffer.from(url),
+    ...Array.isArray(pages) && { selected: pages.filter(page => typeof page === 'number') }
+  }
 }
 
 /** Counts one page for what is not a PDF, cannot be read, or is elsewhere. */

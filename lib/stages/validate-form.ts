@@ -12,8 +12,8 @@ import { maxDetails, unexplained } from './validate.ts'
  * Reads the multipart form of each call and sets it as `request`, with its texts converted as the schema
  * requires and its files unchanged: one call in, one out.
  *
- * A list may be sent as `name[]` or `name`, repeated or comma-separated, or as `name[0]`, `name[1]`; an object
- * as JSON or as `name[key]`.
+ * A list may be sent as `name[]` or `name`, repeated or comma-separated, or as `name[0]`, `name[1]`; an
+ * object as JSON or as `name[key]`.
  * The last value of a repeated field counts, unless it is a list. Unknown fields are dropped.
  *
  * @throws GatewayError `unsupported_media_type` if the body is not a form

@@ -159,6 +159,51 @@ t.test('pages are in order and counted from 0, whatever the provider does', asyn
   })
 })
 
+t.test('only the selected pages are read, under their numbers', async t => {
+  const { upstream, read } = await start(t, { pieces: [pages('a', 'c')] })
+  const three = dataUrl(textPdf([['a'], ['b'], ['c']]))
+  for (const selected of ['0,2', [2, 0]]) {
+    const response = await read(three, { pages: selected, image_limit: 0, image_min_size: 9 })
+    t.match(await response.json(), {
+      pages: [
+        { index: 0, markdown: 'a' },
+        { index: 2, markdown: 'c' }
+      ]
+    })
+    t.match(upstream.requests.at(-1)?.json, { pages: [0, 2], image_limit: 0, image_min_size: 9 })
+  }
+  const sent = upstream.requests.length
+  for (const [document, selected] of [[three, '3'], [three, 'two'], [dataUrl(png), [1]]]) {
+    const response = await read(document, { pages: selected })
+    t.equal(response.status, 400)
+    t.match(await response.json(), { error: { code: 'invalid_value', param: 'pages' } })
+  }
+  t.equal((await read(three, { pages: -1 })).status, 422)
+  t.equal(upstream.requests.length, sent)
+})
+
+t.test('a parameter that asks for more than Markdown is refused by name', async t => {
+  const { upstream, read } = await start(t, { pieces: [pages('a')] })
+  for (const [param, value] of Object.entries({
+    include_image_base64: true,
+    table_format: 'html',
+    extract_header: true,
+    include_blocks: true,
+    document_annotation_prompt: 'x',
+    confidence_scores_granularity: 'page'
+  })) {
+    const response = await read('https://example.com/a.pdf', { [param]: value })
+    t.equal(response.status, 400)
+    t.match(await response.json(), {
+      error: { code: 'unsupported_parameter', param, message: `\`${param}\`` }
+    })
+  }
+  t.equal(upstream.requests.length, 0)
+  const nothing = { include_image_base64: false, table_format: null }
+  const response = await read('https://example.com/a.pdf', nothing)
+  t.equal(response.status, 200)
+})
+
 t.test('unreadable documents are refused before anything is sent', async t => {
   const { upstream, api, read } = await start(t, {}, { documentBytes: 100_000 })
   const row = async (url: unknown, status: number, code: string, name = String(url)): Promise<void> => {
@@ -563,6 +608,10 @@ t.test('the sandbox makes up pages, deterministic in number and text', async t =
     pages: [{ index: 0, markdown: /^# Page 1 of 3/ }, { index: 1 }, { index: 2 }]
   })
   t.same(await read(three), first)
+  const second = await api.post(path, {
+    model: 'sandbox/reader', document: { document_url: dataUrl(three) }, pages: '1'
+  })
+  t.match(await second.json(), { pages: [{ index: 1, markdown: /^# Page 2 of 3/ }] })
   t.match(await read(png), { pages: [{ markdown: /Page 1 of 1/ }] })
   t.match(await read(png, 'sandbox/echo'), { error: { code: 'model_not_found' } })
 
@@ -592,6 +641,10 @@ t.test('the local engine reads text layers, and recognises pages without one', a
   const lines = ['The quick brown fox jumps', 'over the lazy dog.', 'Invoice number 48213']
   const page = textPdf([lines])
   t.match(await textOf(textPdf([lines, ['Second page']])), /quick brown fox[^]*48213[^]*---\nSecond page/)
+  const one = await api.post(path, {
+    model: 'local/ocr', document: { document_url: dataUrl(textPdf([lines, ['Second page']])) }, pages: [1]
+  })
+  t.match(await one.json(), { pages: [{ index: 1, markdown: 'Second page' }] })
   const address = await post('https://example.com/a.pdf')
   t.equal(address.status, 400)
   t.match(await address.json(), { error: { code: 'unsupported_parameter' } })

@@ -18,24 +18,27 @@ import { jsonHeaders } from '../json-api.ts'
 
 export const mistralOcr: Adapter<OcrInput, ResultEvent<OcrPages>> = {
   request: ocrRequest,
-  read: () => ({ as: 'json', read: readPages }),
+  read: (_head, { request }) => ({ as: 'json', read: body => readPages(body, request.selected) }),
   error: readError
 }
 
 /** Bytes per base64 piece; a multiple of three, so that pieces can be concatenated. */
 const pieceBytes = 3 * 64 * 1024
 
-function ocrRequest ({ request: { document, asImage }, route }: AdapterInput<OcrInput>): UpstreamRequest {
+function ocrRequest ({ request, route }: AdapterInput<OcrInput>): UpstreamRequest {
+  const { document, asImage } = request
+  const bodyText = (type: 'document_url' | 'image_url', url: string): string =>
+    JSON.stringify({ document: { type, [type]: url }, model: route.model, ...optionsOf(request) })
   const method = 'POST'
   const path = '/ocr'
   if (document.kind === 'address') {
     const type = document.isImage || asImage === true ? 'image_url' : 'document_url'
-    return { method, path, headers: jsonHeaders, body: bodyText(route.model, type, document.url) }
+    return { method, path, headers: jsonHeaders, body: bodyText(type, document.url) }
   }
   const { bytes, mediaType } = document
   const type = mediaType === 'application/pdf' ? 'document_url' : 'image_url'
   // Media types and names contain nothing that JSON would escape.
-  const [before = '', after = ''] = bodyText(route.model, type, `data:${mediaType};base64,@`).split(',@')
+  const [before = '', after = ''] = bodyText(type, `data:${mediaType};base64,@`).split(',@')
   const [head, tail] = [Buffer.from(`${before},`), Buffer.from(after)]
   const sizeBytes = head.length + Math.ceil(bytes.length / 3) * 4 + tail.length
   return {
@@ -53,17 +56,23 @@ function ocrRequest ({ request: { document, asImage }, route }: AdapterInput<Ocr
   }
 }
 
-function bodyText (model: string, type: 'document_url' | 'image_url', url: string): string {
-  return JSON.stringify({ document: { type, [type]: url }, model, include_image_base64: false })
+function optionsOf ({ selected, image_limit: limit, image_min_size: minSize }: OcrInput): object {
+  return {
+    ...selected !== undefined && { pages: selected },
+    ...limit !== undefined && { image_limit: limit },
+    ...minSize !== undefined && { image_min_size: minSize },
+    include_image_base64: false
+  }
 }
 
 /**
  * Returns the pages in order, numbered from 0 whatever the provider starts at.
  *
+ * @param selected the requested pages, whose numbers the pages get. Default: all
  * @throws GatewayError `upstream_invalid_response` without pages or for an invalid page. The text of a blank
  *   page may be empty or missing
  */
-function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
+function readPages (body: unknown, selected?: readonly number[]): Array<ResultEvent<OcrPages>> {
   const pages = objectOf(body)?.['pages']
   if (!Array.isArray(pages) || pages.length === 0) throw invalidResponse('the response has no pages')
   const read = pages.map((value, position) => {
@@ -76,6 +85,6 @@ function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
   })
   const inOrder = read
     .toSorted((a, b) => a.index - b.index)
-    .map(({ markdown }, index) => ({ index, markdown }))
+    .map(({ markdown }, index) => ({ index: selected?.[index] ?? index, markdown }))
   return [{ type: 'result', result: { pages: inOrder }, units: { pages: inOrder.length } }]
 }
