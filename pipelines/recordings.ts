@@ -106,7 +106,9 @@ function recording (
   input: Stage<AuthedCall, ValidCall<RecordingInput>>
 ): Handler<Call> {
   const { textGuards } = services
-  const texts = { ...formTextsAt<RecordingInput>(['prompt', 'language']), asTextAnswer: asPlainTranscript }
+  const texts = { ...formTextsAt<RecordingInput>([
+      'prompt', 'language', 'speakerNames', 'languages', 'keywords'
+    ]), asTextAnswer: asPlainTranscript }
   const answer = chain(providerCall(services, capability), recordUsage())
   return pipeline(
     auth(services),

@@ -118,6 +118,8 @@ export const ModelTraits = Type.Object(
         logprobs: Flag('Gives log probabilities.'),
         streaming: Flag('Streams.'),
         chunking: Flag('Takes a chunking strategy.'),
+        speakers: Flag('Takes names and recordings of known speakers.'),
+        keywords: Flag('Takes `languages` and `keywords`.'),
         prompt: Flag('Takes a prompt.'),
         translation: Flag('Translates into English.')
       },

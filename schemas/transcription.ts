@@ -5,17 +5,19 @@ import { guardsOption } from './call-options.ts'
 import { FormFile } from './form.ts'
 import { ModelName, Nullable, OneOf } from './nullable.ts'
 
-export const TranscriptFormat = OneOf(['json', 'text', 'srt', 'verbose_json', 'vtt'])
+const formats = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const
+
+export const TranscriptFormat = OneOf([...formats, 'diarized_json'])
 export type TranscriptFormat = Static<typeof TranscriptFormat>
 
 /** The fields that transcriptions and translations share. */
 export const audioForm = {
-  file: FormFile('The recording: mp3, mp4, mpeg, mpga, m4a, wav or webm, up to 25 MB.'),
+  file: FormFile('The recording: flac, mp3, mp4, mpeg, mpga, m4a, ogg, wav or webm, up to 25 MB.'),
   model: Type.Array(ModelName, {
     minItems: 1, maxItems: 32, description: 'The model that transcribes, or several in order of preference.'
   }),
   prompt: Nullable(Type.String(), { description: 'Example text with the expected style and names.' }),
-  response_format: Nullable(TranscriptFormat, { default: 'json' }),
+  response_format: Nullable(OneOf([...formats]), { default: 'json' }),
   temperature: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
   ...guardsOption
 }
@@ -33,6 +35,9 @@ export type ChunkingStrategy = Static<typeof ChunkingStrategy>
 
 export const TranscriptionRequest = Type.Object({
   ...audioForm,
+  response_format: Nullable(TranscriptFormat, {
+    default: 'json', description: '`diarized_json` tells the speakers apart.'
+  }),
   language: Nullable(Type.String({ maxLength: 64 }), {
     description: 'The language that is spoken, in ISO 639-1: it makes the answer better and faster.'
   }),
@@ -43,7 +48,17 @@ export const TranscriptionRequest = Type.Object({
     description: 'Granularity of timestamps; requires `verbose_json`. Default: segments.'
   }),
   stream: Nullable(Type.Boolean(), { default: false }),
-  chunking_strategy: Nullable(ChunkingStrategy, { description: 'Strategy for splitting long recordings.' })
+  chunking_strategy: Nullable(ChunkingStrategy, { description: 'Strategy for splitting long recordings.' }),
+  known_speaker_names: Nullable(Type.Array(Type.String(), { maxItems: 16 }), {
+    description: 'Names of speakers, for `diarized_json`.'
+  }),
+  known_speaker_references: Nullable(Type.Array(Type.String(), { maxItems: 16 }), {
+    description: 'A short recording of each of these speakers, as a `data:` URL.'
+  }),
+  languages: Nullable(Type.Array(Type.String({ maxLength: 64 })), {
+    description: 'The languages that may be spoken, in ISO 639-1.'
+  }),
+  keywords: Nullable(Type.Array(Type.String()), { description: 'Words and phrases that may be said.' })
 })
 export type TranscriptionRequest = Static<typeof TranscriptionRequest>
 
@@ -86,8 +101,23 @@ export const TranscriptSegment = Type.Object({
 })
 export type TranscriptSegment = Static<typeof TranscriptSegment>
 
+export const DiarizedSegment = Type.Object({
+  type: Type.Literal('transcript.text.segment'),
+  id: Type.String(),
+  start: Type.Number(),
+  end: Type.Number(),
+  text: Type.String(),
+  speaker: Type.String({ description: 'One of `known_speaker_names`, or a letter.' })
+})
+export type DiarizedSegment = Static<typeof DiarizedSegment>
+
+const Languages = Type.Optional(
+  Type.Array(Type.Object({ code: Type.String() }), { description: 'The languages that were recognised.' })
+)
+
 export const Transcription = Type.Object({
   text: Type.String(),
+  languages: Languages,
   logprobs: Type.Optional(Type.Array(TokenLogprob)),
   usage: Type.Optional(TranscriptionUsage)
 })
@@ -103,19 +133,31 @@ export const VerboseTranscription = Type.Object({
 })
 export type VerboseTranscription = Static<typeof VerboseTranscription>
 
-/** Verbose first: every verbose answer also matches the plain schema. */
-export const TranscriptionAnswer = Type.Union([VerboseTranscription, Transcription])
+export const DiarizedTranscription = Type.Object({
+  task: Type.Literal('transcribe'),
+  duration: Type.Number({ description: 'Seconds.' }),
+  text: Type.String(),
+  segments: Type.Array(DiarizedSegment),
+  usage: Type.Optional(TranscriptionUsage)
+})
+export type DiarizedTranscription = Static<typeof DiarizedTranscription>
+
+/** The plain one last: every other answer also matches its schema. */
+export const TranscriptionAnswer = Type.Union([VerboseTranscription, DiarizedTranscription, Transcription])
 
 /** One message of a streamed answer; `[DONE]` follows the last. */
 export const TranscriptionStreamEvent = Type.Union([
   Type.Object({
     type: Type.Literal('transcript.text.delta'),
     delta: Type.String(),
+    segment_id: Type.Optional(Type.String()),
     logprobs: Type.Optional(Type.Array(TokenLogprob))
   }),
+  DiarizedSegment,
   Type.Object({
     type: Type.Literal('transcript.text.done'),
     text: Type.String(),
+    languages: Languages,
     logprobs: Type.Optional(Type.Array(TokenLogprob)),
     usage: Type.Optional(TranscriptionUsage)
   })

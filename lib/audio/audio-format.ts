@@ -9,10 +9,14 @@
 import { GatewayError } from '../core/errors.ts'
 import type { UploadedFile } from '../core/upload.ts'
 
-const extensions = ['mp3', 'mp4', 'mpeg', 'mpga', 'm4a', 'wav', 'webm']
+const extensions = ['flac', 'mp3', 'mp4', 'mpeg', 'mpga', 'm4a', 'ogg', 'wav', 'webm']
 
 /** Maps the formats of file-type to the extension that fits. */
 const recognised: Readonly<Record<string, string>> = {
+  flac: 'flac',
+  oga: 'ogg',
+  ogg: 'ogg',
+  opus: 'ogg',
   mp3: 'mp3',
   mp2: 'mpga',
   mp1: 'mpga',

@@ -33,6 +33,11 @@ export interface RecordingInput {
   readonly logprobs: boolean
   readonly granularities: ReadonlyArray<'word' | 'segment'>
   readonly chunking?: ChunkingStrategy
+  readonly speakerNames?: readonly string[]
+  /** Recordings of the speakers, as data URLs. */
+  readonly speakerSamples?: readonly string[]
+  readonly languages?: readonly string[]
+  readonly keywords?: readonly string[]
 }
 
 type TranscriptionForm = FormRequest<TranscriptionRequest>
@@ -59,7 +64,11 @@ export async function transcriptionInput (
     logprobs: request.include?.includes('logprobs') === true,
     granularities,
     ...isGiven(language) && { language },
-    ...chunking !== undefined && { chunking }
+    ...chunking !== undefined && { chunking },
+    ...hasItems(request.known_speaker_names) && { speakerNames: request.known_speaker_names },
+    ...hasItems(request.known_speaker_references) && { speakerSamples: request.known_speaker_references },
+    ...hasItems(request.languages) && { languages: request.languages },
+    ...hasItems(request.keywords) && { keywords: request.keywords }
   }
   return refine(call, { request: input })
 }
@@ -76,7 +85,8 @@ export async function translationInput (
 }
 
 async function common (
-  { file, model, prompt, response_format: format = 'json', temperature }: FormRequest<TranslationRequest>
+  { file, model, prompt, response_format: format = 'json', temperature }:
+  Pick<TranscriptionForm, 'file' | 'model' | 'prompt' | 'response_format' | 'temperature'>
 ): Promise<Pick<RecordingInput, 'model' | 'file' | 'format' | 'prompt' | 'temperature'>> {
   return {
     model,
@@ -85,6 +95,10 @@ async function common (
     ...isGiven(prompt) && { prompt },
     ...temperature !== undefined && { temperature }
   }
+}
+
+function hasItems (list: readonly string[] | undefined): list is readonly string[] {
+  return list !== undefined && list.length > 0
 }
 
 /** An empty field of a form was not filled in. */

@@ -20,18 +20,28 @@ export const speechRequestTexts = new PlaceTable({
  * segments if a finding spans several of them.
  */
 export function replaceTranscriptTexts (transcript: Transcript, replace: ReplaceText): Transcript {
-  const { words: _words, logprobs: _logprobs, segments, ...rest } = transcript
+  const { words: _words, logprobs: _logprobs, segments, turns, ...rest } = transcript
   const whole = replace(transcript.text, text)
-  const parts = segments?.map(segment => replace(segment.text, text))
-  const areSame = parts?.every((part, at) => part === segments?.[at]?.text) ?? true
+  const spoken = segments?.map(segment => ({ ...segment, text: replace(segment.text, text), tokens: [] }))
+  const said = turns?.map(turn => ({ ...turn, text: replace(turn.text, text) }))
+  const areSame = haveSameTexts(spoken, segments) && haveSameTexts(said, turns)
   if (areSame && whole === transcript.text) return transcript
   return {
     ...rest,
     text: whole,
-    ...parts !== undefined && withoutSpace(parts.join('')) === withoutSpace(whole) && {
-      segments: segments?.map((segment, at) => ({ ...segment, text: parts[at] ?? '', tokens: [] })) ?? []
-    }
+    ...spoken !== undefined && makeUp(spoken, whole) && { segments: spoken },
+    ...said !== undefined && makeUp(said, whole) && { turns: said }
   }
+}
+
+type Texts = ReadonlyArray<{ readonly text: string }>
+
+function haveSameTexts (parts: Texts = [], others: Texts = []): boolean {
+  return parts.every((part, at) => part.text === others[at]?.text)
+}
+
+function makeUp (parts: Texts, whole: string): boolean {
+  return withoutSpace(parts.map(({ text }) => text).join('')) === withoutSpace(whole)
 }
 
 function withoutSpace (given: string): string {

@@ -2,7 +2,9 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { srt, vtt } from './subtitles.ts'
-import type { TranscriptFormat, Transcription, VerboseTranscription } from '../../schemas/transcription.ts'
+import type {
+  DiarizedTranscription, TranscriptFormat, Transcription, VerboseTranscription
+} from '../../schemas/transcription.ts'
 import type { Transcript } from '../core/events.ts'
 import type { RecordingInput } from './input.ts'
 import { jsonReplyHeaders } from '../core/reply.ts'
@@ -16,6 +18,7 @@ export interface WrittenTranscript {
 const mediaTypes: Readonly<Record<TranscriptFormat, string>> = {
   json: jsonReplyHeaders['content-type'],
   verbose_json: jsonReplyHeaders['content-type'],
+  diarized_json: jsonReplyHeaders['content-type'],
   text: 'text/plain; charset=utf-8',
   srt: 'text/plain; charset=utf-8',
   vtt: 'text/vtt; charset=utf-8'
@@ -39,6 +42,7 @@ function textOf (transcript: Transcript, recording: RecordingInput): string {
     case 'text': return text.endsWith('\n') ? text : `${text}\n`
     case 'json': return JSON.stringify(plain(transcript, recording))
     case 'verbose_json': return JSON.stringify(verbose(transcript, recording))
+    case 'diarized_json': return JSON.stringify(diarized(transcript))
     case 'srt':
     case 'vtt':
       if (segments === undefined) {
@@ -48,10 +52,22 @@ function textOf (transcript: Transcript, recording: RecordingInput): string {
   }
 }
 
-function plain ({ text, logprobs, usage }: Transcript, { task }: RecordingInput): Transcription {
+/** Without segments, where a guard replaced a text that spans several: nothing says who spoke it. */
+function diarized ({ text, durationSeconds, turns = [], usage }: Transcript): DiarizedTranscription {
+  return {
+    task: 'transcribe',
+    duration: durationSeconds ?? turns.at(-1)?.end ?? 0,
+    text,
+    segments: [...turns],
+    ...usage !== undefined && { usage }
+  }
+}
+
+function plain ({ text, languages, logprobs, usage }: Transcript, { task }: RecordingInput): Transcription {
   if (task === 'translate') return { text }
   return {
     text,
+    ...languages !== undefined && { languages: [...languages] },
     ...logprobs !== undefined && { logprobs: [...logprobs] },
     ...usage !== undefined && { usage }
   }

@@ -6,6 +6,7 @@
  */
 
 import type {
+  DiarizedSegment,
   TokenLogprob,
   TranscriptionUsage,
   TranscriptSegment,
@@ -238,13 +239,22 @@ export interface Transcript {
   readonly durationSeconds?: number
   readonly words?: readonly TranscriptWord[]
   readonly segments?: readonly TranscriptSegment[]
+  /** The segments of a transcript that tells speakers apart. */
+  readonly turns?: readonly DiarizedSegment[]
+  readonly languages?: ReadonlyArray<{ readonly code: string }>
   readonly logprobs?: readonly TokenLogprob[]
   readonly usage?: TranscriptionUsage
 }
 
 /** The transcript: pieces as they are recognised, then the whole text, once. An error may come with usage. */
 export type TranscriptEvent =
-  | { readonly type: 'transcript-delta', readonly text: string, readonly logprobs?: readonly TokenLogprob[] }
+  | {
+    readonly type: 'transcript-delta',
+    readonly text: string,
+    readonly logprobs?: readonly TokenLogprob[],
+    readonly segmentId?: string
+  }
+  | { readonly type: 'transcript-turn', readonly turn: DiarizedSegment }
   | { readonly type: 'transcript-end', readonly transcript: Transcript }
   | { readonly type: 'usage', readonly usage: Usage }
 

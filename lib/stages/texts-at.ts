@@ -51,7 +51,7 @@ function formOf (request: Readonly<Record<string, unknown>>): UploadForm {
 
 function replacedField (value: unknown, isText: boolean, replace: ReplaceText): unknown {
   if (Array.isArray(value)) {
-    const others = value.map((item: unknown) => replacedField(item, false, replace))
+    const others = value.map((item: unknown) => replacedField(item, isText, replace))
     return others.every((other, at) => other === value[at]) ? value : others
   }
   if (typeof value === 'string') return isText ? replace(value, text) : value

@@ -77,6 +77,7 @@ export class UsageMeter {
       case 'image-partial':
       case 'embeddings':
       case 'transcript-delta':
+      case 'transcript-turn':
         return 0
       default:
         return event satisfies never

@@ -42,13 +42,23 @@ t.test('a file name without a usable extension gets that of its bytes', async t 
   }
 })
 
+t.test('FLAC and Ogg are recordings too', async t => {
+  const flac = Buffer.from('664c614300000022', 'hex')
+  const opus = Buffer.concat([
+    Buffer.from('4f676753000200000000000000000000000000000000000000000113', 'hex'), Buffer.from('OpusHead')
+  ])
+  t.equal(await audioFileName(file('voice', flac)), 'voice.flac')
+  t.equal(await audioFileName(file('voice.ogg', opus)), 'voice.ogg')
+  t.equal(await audioFileName(file('blob.opus', opus)), 'blob.ogg')
+})
+
 t.test('bytes of another kind are refused, whatever the name says', async t => {
   await t.rejects(audioFileName(file('song.mp3', png)), {
     code: 'unsupported_format',
     param: 'file',
-    message: 'The file must be one of mp3, mp4, mpeg, mpga, m4a, wav, webm. This one is png.'
+    message: 'The file must be one of flac, mp3, mp4, mpeg, mpga, m4a, ogg, wav, webm. This one is png.'
   })
   await t.rejects(audioFileName(file('song.txt', unknown)), {
-    message: 'The file must be one of mp3, mp4, mpeg, mpga, m4a, wav, webm.'
+    message: 'The file must be one of flac, mp3, mp4, mpeg, mpga, m4a, ogg, wav, webm.'
   })
 })

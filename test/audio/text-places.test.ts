@@ -42,6 +42,15 @@ t.test('when the text of a transcript was replaced, its other copies are left ou
       { ...segment(1, ' Yes.'), tokens: [] }
     ]
   })
+  const turn = { type: 'transcript.text.segment' as const, id: 'a', start: 0, end: 1, speaker: 'Bob' }
+  const { segments: _segments, ...plain } = transcript
+  const turns = [{ ...turn, text: 'It is Zoë.' }, { ...turn, text: ' Yes.' }]
+  t.equal(replaceTranscriptTexts({ ...plain, turns }, text => text).turns, turns)
+  t.same(replaceTranscriptTexts({ ...plain, turns }, replace).turns, [
+    { ...turn, text: 'It is (a name).' }, { ...turn, text: ' Yes.' }
+  ])
+  const cutTurns = [{ ...turn, text: 'It is Zo' }, { ...turn, text: 'ë. Yes.' }]
+  t.notOk('turns' in replaceTranscriptTexts({ ...plain, turns: cutTurns }, replace))
   const cut = { ...transcript, segments: [segment(0, ' It is Zo'), segment(1, 'ë. Yes.')] }
   t.same(replaceTranscriptTexts(cut, replace), {
     text: 'It is (a name). Yes.',

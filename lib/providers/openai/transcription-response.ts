@@ -7,7 +7,7 @@ import { countOf, numberOf, objectOf, objectsOf } from '../../json/type-guards.t
 import { maxCount } from '../../core/usage.ts'
 import type { Transcript, TranscriptEvent } from '../../core/events.ts'
 import type {
-  TokenLogprob, TranscriptFormat, TranscriptionUsage, TranscriptSegment, TranscriptWord
+  DiarizedSegment, TokenLogprob, TranscriptFormat, TranscriptionUsage, TranscriptSegment, TranscriptWord
 } from '../../../schemas/transcription.ts'
 import type { StreamReader } from '../provider.ts'
 
@@ -39,11 +39,20 @@ export function readTranscript (body: unknown): TranscriptEvent[] {
 
 /** Reads deltas as they come, and the transcript once, from the last message. */
 export function readTranscriptStream (): StreamReader<TranscriptEvent> {
+  let turns = 0
   return typedStream<TranscriptEvent>((message, into) => {
     const { type, delta, text } = message
     if (type === 'transcript.text.delta' && typeof delta === 'string') {
+      const { segment_id: id } = message
       const logprobs = logprobsOf(message['logprobs'])
-      into.push({ type: 'transcript-delta', text: delta, ...logprobs !== undefined && { logprobs } })
+      into.push({
+        type: 'transcript-delta',
+        text: delta,
+        ...logprobs !== undefined && { logprobs },
+        ...typeof id === 'string' && { segmentId: id }
+      })
+    } else if (type === 'transcript.text.segment') {
+      into.push({ type: 'transcript-turn', turn: turnOf(message, turns++) })
     } else if (type === 'transcript.text.done' && typeof text === 'string') {
       into.push({ type: 'transcript-end', transcript: transcriptOf(message, text) })
     }
@@ -52,10 +61,14 @@ export function readTranscriptStream (): StreamReader<TranscriptEvent> {
 
 function transcriptOf (answer: Record<string, unknown>, text: string): Transcript {
   const { language } = answer
+  const segments = rowsOf(answer['segments'])
+  const hasSpeakers = segments?.some(({ speaker }) => typeof speaker === 'string') === true
   const found = {
     durationSeconds: numberOf(answer['duration']),
     words: rowsOf(answer['words'])?.map(wordOf),
-    segments: rowsOf(answer['segments'])?.map(segmentOf),
+    segments: hasSpeakers ? undefined : segments?.map(segmentOf),
+    turns: hasSpeakers ? segments?.map(turnOf) : undefined,
+    languages: rowsOf(answer['languages'])?.flatMap(({ code }) => typeof code === 'string' ? [{ code }] : []),
     logprobs: logprobsOf(answer['logprobs']),
     usage: readTranscriptionUsage(answer['usage'])
   }
@@ -65,6 +78,8 @@ function transcriptOf (answer: Record<string, unknown>, text: string): Transcrip
     ...found.durationSeconds !== undefined && { durationSeconds: found.durationSeconds },
     ...found.words !== undefined && { words: found.words },
     ...found.segments !== undefined && { segments: found.segments },
+    ...found.turns !== undefined && { turns: found.turns },
+    ...found.languages !== undefined && { languages: found.languages },
     ...found.logprobs !== undefined && { logprobs: found.logprobs },
     ...found.usage !== undefined && { usage: found.usage }
   }
@@ -90,6 +105,17 @@ function segmentOf (segment: Record<string, unknown>, index: number): Transcript
     avg_logprob: number('avg_logprob'),
     compression_ratio: number('compression_ratio'),
     no_speech_prob: number('no_speech_prob')
+  }
+}
+
+function turnOf ({ id, start, end, text, speaker }: Record<string, unknown>, index: number): DiarizedSegment {
+  return {
+    type: 'transcript.text.segment',
+    id: typeof id === 'string' ? id : `seg_${index}`,
+    start: numberOf(start) ?? 0,
+    end: numberOf(end) ?? 0,
+    text: typeof text === 'string' ? text : '',
+    speaker: typeof speaker === 'string' ? speaker : ''
   }
 }
 

@@ -10,6 +10,10 @@ export interface TranscriptionTraits {
   readonly streaming: boolean
   /** True if the model accepts a chunking strategy. */
   readonly chunking: boolean
+  /** True if it accepts known speakers. */
+  readonly speakers: boolean
+  /** True if it accepts `languages` and `keywords`. */
+  readonly keywords: boolean
   readonly prompt: boolean
   readonly translation: boolean
 }
@@ -20,6 +24,8 @@ const whisper: TranscriptionTraits = {
   logprobs: false,
   streaming: false,
   chunking: false,
+  speakers: false,
+  keywords: false,
   prompt: true,
   translation: true
 }

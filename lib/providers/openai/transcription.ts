@@ -56,6 +56,10 @@ function formRequest (path: string, input: AdapterInput<RecordingInput>): Upstre
   add('temperature', temperature)
   if (request.logprobs) add('include[]', 'logprobs')
   for (const granularity of request.granularities) add('timestamp_granularities[]', granularity)
+  for (const name of request.speakerNames ?? []) add('known_speaker_names[]', name)
+  for (const sample of request.speakerSamples ?? []) add('known_speaker_references[]', sample)
+  for (const code of request.languages ?? []) add('languages[]', code)
+  for (const keyword of request.keywords ?? []) add('keywords[]', keyword)
   if (chunking !== undefined) {
     add('chunking_strategy', typeof chunking === 'string' ? chunking : JSON.stringify(chunking))
   }
@@ -74,7 +78,9 @@ function formRequest (path: string, input: AdapterInput<RecordingInput>): Upstre
 
 /** Rejects what the model would reject or, worse, silently ignore. */
 function checkSupport (input: AdapterInput<RecordingInput>, model: TranscriptionTraits): void {
-  const { logprobs, format, chunking, prompt } = input.request
+  const {
+    logprobs, format, chunking, prompt, speakerNames, speakerSamples, languages, keywords
+  } = input.request
   if (logprobs && !model.logprobs) throw unsupported(input, 'include', 'give log probabilities')
   if (logprobs && format !== 'json') {
     throw unsupported(input, 'include', `put log probabilities into ${format}`)
@@ -82,6 +88,14 @@ function checkSupport (input: AdapterInput<RecordingInput>, model: Transcription
   if (chunking !== undefined && !model.chunking) {
     throw unsupported(input, 'chunking_strategy', 'take a chunking strategy')
   }
+  if (!model.speakers && (speakerNames ?? speakerSamples) !== undefined) {
+    const param = speakerNames === undefined ? 'known_speaker_references' : 'known_speaker_names'
+    throw unsupported(input, param, 'tell speakers apart')
+  }
+  if (!model.keywords && languages !== undefined) {
+    throw unsupported(input, 'languages', 'take several languages')
+  }
+  if (!model.keywords && keywords !== undefined) throw unsupported(input, 'keywords', 'take keywords')
   if (prompt !== undefined && !model.prompt) throw unsupported(input, 'prompt', 'take a prompt')
 }
 

@@ -14,7 +14,7 @@ import { inspectResults } from '../inspect-results.ts'
 import type { RecordingInput } from '../../audio/input.ts'
 import { extend, type Batch, type RoutedCall } from '../../core/call.ts'
 import type { ChatEvent, Transcript, TranscriptEvent } from '../../core/events.ts'
-import type { TokenLogprob } from '../../../schemas/transcription.ts'
+import type { DiarizedSegment, TokenLogprob } from '../../../schemas/transcription.ts'
 
 type RecordingCall = RoutedCall<RecordingInput>
 type Answer<E> = Stage<RecordingCall, Batch<RecordingInput, E>>
@@ -76,6 +76,7 @@ async function* streamed (
   const alters = altersAnswer(guards, call)
   let isBegun = false
   let end: Transcript | undefined
+  const turns: DiarizedSegment[] = []
   const textOf = (event: TranscriptEvent): ChatEvent[] => {
     if (event.type === 'transcript-delta') {
       isBegun = true
@@ -86,6 +87,10 @@ async function* streamed (
       ]
     }
     if (event.type === 'usage') return [] // recorded before
+    if (event.type === 'transcript-turn') {
+      turns.push(event.turn)
+      return []
+    }
     end = event.transcript
     const { text } = event.transcript
     return [
@@ -104,7 +109,9 @@ async function* streamed (
       return [{ type: 'transcript-delta', text: event.text, ...logprobs !== undefined && { logprobs } }]
     }
     if (event.type !== 'choice-end' || end === undefined) return []
-    return [{ type: 'transcript-end', transcript: alters ? plain(end, left) : end }]
+    // who said what repeats the text, so it waits until the guards have seen all of it
+    const said = left === end.text ? turns.map(turn => ({ type: 'transcript-turn', turn } as const)) : []
+    return [...said, { type: 'transcript-end', transcript: alters ? plain(end, left) : end }]
   }
   for await (const batch of inspectAnswer(guards, undefined, said)(once(call))) {
     yield { ...batch, events: batch.events.flatMap(eventsOf) }
@@ -113,7 +120,7 @@ async function* streamed (
 
 /** Everything sent is the rest of the text: its parts would reveal what was replaced. */
 function plain (
-  { words: _words, segments: _segments, logprobs: _logprobs, ...rest }: Transcript,
+  { words: _words, segments: _segments, turns: _turns, logprobs: _logprobs, ...rest }: Transcript,
   text: string
 ): Transcript {
   return { ...rest, text }

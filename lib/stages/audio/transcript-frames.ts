@@ -32,14 +32,23 @@ export function transcriptFrames (): Stage<Batch<unknown, TranscriptEvent>, stri
 function messagesOf (
   event: Exclude<TranscriptEvent, { readonly type: 'usage' }>, begun: boolean
 ): TranscriptionStreamEvent[] {
+  if (event.type === 'transcript-turn') return [event.turn]
   const logprobs = event.type === 'transcript-delta' ? event.logprobs : event.transcript.logprobs
   const probabilities = logprobs === undefined ? {} : { logprobs: [...logprobs] }
   if (event.type === 'transcript-delta') {
-    return [{ type: 'transcript.text.delta', delta: event.text, ...probabilities }]
+    const { text, segmentId: id } = event
+    const segment = id === undefined ? {} : { segment_id: id }
+    return [{ type: 'transcript.text.delta', delta: text, ...segment, ...probabilities }]
   }
-  const { text, usage } = event.transcript
+  const { text, languages, turns = [], usage } = event.transcript
   const messages: TranscriptionStreamEvent[] = []
   if (!begun && text !== '') messages.push({ type: 'transcript.text.delta', delta: text, ...probabilities })
-  messages.push({ type: 'transcript.text.done', text, ...probabilities, ...usage !== undefined && { usage } })
+  messages.push(...turns, {
+    type: 'transcript.text.done',
+    text,
+    ...languages !== undefined && { languages: [...languages] },
+    ...probabilities,
+    ...usage !== undefined && { usage }
+  })
   return messages
 }
