@@ -223,6 +223,8 @@ const minMediaCharacters = 4096
 const mediaFields: ReadonlySet<string> = new Set([
   'url', 'image_url', 'data', 'file_data', 'file_url', 'encrypted_content', 'signature', 'thought_signature'
 ])
+/** Fields that may have the address of a medium. */
+const addressFields: ReadonlySet<string> = new Set(['image_url', 'file_url', 'file_data'])
 /** Fields with a medium or a reference to one. */
 const sourceFields: ReadonlySet<string> = new Set([
   'url',
@@ -355,5 +357,5 @@ export function textTokens (text: string): number {
 /** Recognises media, and references to media, by field name and characters. */
 function isMedia (text: string, name: string): boolean {
   if (text.length > minMediaCharacters) return mediaFields.has(name) && beginsAsMedia(text)
-  return name === 'file_id' || ((name === 'image_url' || name === 'file_url') && text.startsWith('http'))
+  return name === 'file_id' || (addressFields.has(name) && text.startsWith('http'))
 }

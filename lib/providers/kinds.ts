@@ -206,6 +206,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       toolCallIdLength: 9,
       toolImages: false,
       userAfterTool: false,
+      fileUrls: true,
       customTools: false,
       base64Embeddings: false
     },
@@ -261,7 +262,12 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     credential: bearer,
     adapters: { ...openaiAdapters, textCompletion },
     // Gemini, and proxies in front of it, require the signatures of its tool calls in later turns.
-    quirks: { tokenLimitField: 'max_tokens', keepInHistory: ['extra_content'], customTools: false },
+    quirks: {
+      tokenLimitField: 'max_tokens',
+      keepInHistory: ['extra_content'],
+      fileUrls: true,
+      customTools: false
+    },
     traits: { network: 'by_address', cacheMarks: 'in_chat' }
   },
   ollama: {
@@ -321,6 +327,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       reasoningEffort: 'object',
       // Some models reject a conversation without their reasoning state.
       keepInHistory: ['reasoning_details'],
+      fileUrls: true,
       customTools: false
     },
     traits: { cacheMarks: true }
@@ -355,7 +362,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'sandbox:',
     credential: bearer,
     adapters: { ...openaiAdapters, ocr },
-    quirks: { tokenLimitField: 'max_completion_tokens', legacyFunctions: true },
+    quirks: { tokenLimitField: 'max_completion_tokens', legacyFunctions: true, fileUrls: true },
     traits: { systemAnywhere: true },
     inProcess: 'simulator'
   },

@@ -119,6 +119,9 @@ const QuirksConfig = Section(
           'Further fields of assistant messages and of their tool calls that are sent back in the history.'
       })
     ),
+    file_urls: Type.Optional(
+      Type.Boolean({ description: 'True when the server fetches files at addresses (`file_data`).' })
+    ),
     obfuscation: Type.Optional(
       Type.Boolean({
         description: 'True when the server pads its streams with random text by default.'

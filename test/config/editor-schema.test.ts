@@ -36,6 +36,7 @@ t.test('the schema file knows every provider kind and quirk of the code', async 
     reasoningEffort: 'reasoning_effort',
     extraFields: 'extra_fields',
     keepInHistory: 'keep_in_history',
+    fileUrls: 'file_urls',
     obfuscation: 'obfuscation',
     customTools: 'custom_tools',
     legacyFunctions: 'legacy_functions',

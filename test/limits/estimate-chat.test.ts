@@ -120,6 +120,7 @@ t.test('text that no model reads is not counted, and media have no length', asyn
     { type: 'input_image', image_url: 'https://a.example/a.png' },
     { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } },
     { type: 'input_file', file_url: 'https://a.example/a.pdf' },
+    { type: 'file', file: { file_data: 'https://a.example/a.pdf' } },
     { type: 'file', file: { file_id: 'file-1' } },
     { type: 'image', source: { type: 'file', file_id: 'file_1' } }
   ]) {

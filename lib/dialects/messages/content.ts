@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/type-guards.ts'
-import type { TextPart, UserPart } from '../../../schemas/messages.ts'
+import type { TextPart, ToolCall, UserPart } from '../../../schemas/messages.ts'
 import type {
   MessagesBlock,
   MessagesDocumentBlock,
@@ -45,8 +45,8 @@ export function textPart (block: MessagesTextBlock): TextPart[] {
   return block.text === '' ? [] : [marked({ type: 'text', text: block.text }, block)]
 }
 
-/** Copies a block's `cache_control` to its part; only providers with such a cache receive it (`fit`). */
-function marked<P extends UserPart> (
+/** Copies the `cache_control` of a block; only providers with such a cache receive it (`fit`). */
+export function marked<P extends UserPart | ToolCall> (
   part: P,
   { cache_control: mark }: { readonly cache_control?: unknown }
 ): P {
@@ -77,7 +77,7 @@ function documentParts (
 ): UserPart[] {
   const isNamed = typeof title === 'string' && title !== ''
   // A file has a name, so that only its context is left to say.
-  const about = [source.type === 'base64' ? '' : title, context]
+  const about = [source.type === 'base64' || source.type === 'url' ? '' : title, context]
     .filter(text => typeof text === 'string' && text !== '')
     .join('\n')
   const introduced = (parts: UserPart[]): UserPart[] =>
@@ -94,14 +94,10 @@ function documentParts (
     case 'content': return introduced(typeof source.content === 'string'
       ? [{ type: 'text', text: source.content }]
       : source.content.flatMap((block, index) => partsOf(block, `${param}.source.content.${index}`, refuse)))
-    case 'url':
-      refuse(
-        new GatewayError('unsupported_parameter', {
-          message: 'This model does not fetch documents. Send the document in base64.',
-          param: `${param}.source.url`
-        })
-      )
-      return []
+    case 'url': return introduced([{
+      type: 'file',
+      file: { file_data: source.url, filename: isNamed ? title : 'document.pdf' }
+    }])
     case 'file':
       refuse(storedFile(param))
       return []

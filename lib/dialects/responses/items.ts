@@ -411,12 +411,10 @@ function userPart (part: MessagePart | InputPart, path: string): UserPart {
       }
     }
     case 'input_file': {
-      const { file_data: data, file_id: id, filename } = part
+      const { file_data: data, file_url: url, file_id: id, filename } = part
       if (typeof data !== 'string' && typeof id !== 'string') {
-        throw unsupported(
-          `${path}.file_url`,
-          'Files by address are not available with this model. Send `file_data`.'
-        )
+        if (typeof url !== 'string') throw invalid(path, 'A file needs `file_data`, `file_url` or `file_id`.')
+        return { type: 'file', file: { file_data: url, ...typeof filename === 'string' && { filename } } }
       }
       return {
         type: 'file',

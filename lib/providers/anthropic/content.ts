@@ -86,6 +86,10 @@ function fileBlock ({ file }: FilePart, param: string): ImageBlock | DocumentBlo
       message: 'Files stored at a provider cannot be read here. Send `file_data`.', param: `${param}.file_id`
     })
   }
+  const title = typeof filename === 'string' && filename !== '' ? { title: filename } : {}
+  if (typeof data === 'string' && /^https?:\/\//i.test(data)) {
+    return { type: 'document', source: { type: 'url', url: data }, ...title }
+  }
   const given = inlineData(data ?? '') ?? bareData(data, filename)
   const image = imageTypes.get(given?.mediaType ?? '')
   if (given !== undefined && image !== undefined) {
@@ -94,15 +98,11 @@ function fileBlock ({ file }: FilePart, param: string): ImageBlock | DocumentBlo
   const source = given === undefined ? undefined : documentSource(given)
   if (source === undefined) {
     throw new GatewayError('invalid_value', {
-      message: 'A file must be a PDF, a text or an image, in base64 or as a base64 data URL.',
+      message: 'A file must be a PDF, a text or an image, in base64 or as a base64 data URL, or the address of a PDF.',
       param: `${param}.file_data`
     })
   }
-  return {
-    type: 'document',
-    source,
-    ...typeof filename === 'string' && filename !== '' && { title: filename }
-  }
+  return { type: 'document', source, ...title }
 }
 
 function documentSource ({ mediaType, data }: InlineData): DocumentBlock['source'] | undefined {

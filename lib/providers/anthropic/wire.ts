@@ -25,6 +25,7 @@ export interface DocumentBlock extends Cacheable {
   source:
     | { type: 'base64', media_type: 'application/pdf', data: string }
     | { type: 'text', media_type: 'text/plain', data: string }
+    | { type: 'url', url: string }
   title?: string
 }
 
@@ -35,7 +36,7 @@ export type ThinkingBlock =
   | { type: 'thinking', thinking: string, signature: string }
   | { type: 'redacted_thinking', data: string }
 
-export interface ToolUseBlock {
+export interface ToolUseBlock extends Cacheable {
   type: 'tool_use'
   id: string
   name: string

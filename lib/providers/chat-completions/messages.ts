@@ -67,7 +67,10 @@ function wireMessage (given: Message, index: number, quirks: Quirks): Message {
   const message = quirks.contentLists === false || isApart(given) ? withoutList(cleaned) : cleaned
   switch (message.role) {
     case 'user':
-      if (typeof message.content !== 'string') checkImages(message.content, index)
+      if (typeof message.content !== 'string') {
+        checkImages(message.content, index)
+        if (quirks.fileUrls !== true) rejectFileUrls(message.content, index)
+      }
       return message
     // Most servers reject roles newer than `system`.
     case 'developer': return quirks.developerRole === true ? message : { ...message, role: 'system' }
@@ -208,6 +211,17 @@ function checkImages (parts: readonly unknown[], message: number): void {
         param: `messages[${message}].content[${index}].image_url.url`
       })
     }
+  }
+}
+
+/** Most servers fetch no files, and report an address as broken base64. */
+function rejectFileUrls (parts: readonly UserPart[], message: number): void {
+  for (const [index, part] of parts.entries()) {
+    if (part.type !== 'file' || !/^https?:\/\//i.test(part.file.file_data ?? '')) continue
+    throw new GatewayError('unsupported_parameter', {
+      message: 'This model does not fetch files. Send the file in base64.',
+      param: `messages[${message}].content[${index}].file.file_data`
+    })
   }
 }
 

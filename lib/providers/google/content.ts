@@ -50,7 +50,7 @@ export function partOf (part: UserPart, param: string): Part[] {
 function imagePart (url: string, param: string): Part {
   const inline = inlineOf(url, 'image/jpeg')
   if (inline !== undefined) return inline
-  if (!/^https?:\/\//i.test(url) || url.length > maxUrlLength || !URL.canParse(url)) {
+  if (!isWebAddress(url)) {
     throw new GatewayError('invalid_value', {
       message: 'An image must be an http: or https: URL, or a data: URL in base64.', param
     })
@@ -69,13 +69,21 @@ function filePart ({ file_data: data, file_id: id, filename }: FilePart['file'],
   const named = typeByName(filename ?? '')
   const inline = inlineOf(data ?? '', named ?? 'application/pdf')
   if (inline !== undefined) return inline
+  if (data && isWebAddress(data)) {
+    const mimeType = typeByName(new URL(data).pathname) ?? named ?? 'application/pdf'
+    return { fileData: { mimeType, fileUri: data } }
+  }
   if (data && named !== undefined && /^[\w+/-]+={0,2}$/.test(data)) {
     return { inlineData: { mimeType: named, data } }
   }
   throw new GatewayError('invalid_value', {
-    message: 'A file must be a base64 data URL, or base64 with a `filename` whose extension gives the type.',
+    message: 'A file must be an address, a base64 data URL, or base64 with a `filename` whose extension gives the type.',
     param: `${param}.file.file_data`
   })
+}
+
+function isWebAddress (url: string): boolean {
+  return /^https?:\/\//i.test(url) && url.length <= maxUrlLength && URL.canParse(url)
 }
 
 /** Converts a data: URL to a part. @see https://www.rfc-editor.org/rfc/rfc2397 */

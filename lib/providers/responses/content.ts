@@ -35,7 +35,7 @@ function inputPart (part: UserPart, param: string): InputPart {
 function filePart ({ file: { file_data: data, file_id: id, filename } }: FilePart): InputPart {
   return {
     type: 'input_file',
-    ...typeof data === 'string' && { file_data: data },
+    ...typeof data === 'string' && (/^https?:\/\//i.test(data) ? { file_url: data } : { file_data: data }),
     ...typeof id === 'string' && { file_id: id },
     ...typeof filename === 'string' && { filename }
   }

@@ -58,7 +58,7 @@ export interface WireStreamEvent {
 export type InputPart =
   | { type: 'input_text', text: string }
   | { type: 'input_image', image_url: string, detail: string }
-  | { type: 'input_file', file_data?: string, file_id?: string, filename?: string }
+  | { type: 'input_file', file_data?: string, file_url?: string, file_id?: string, filename?: string }
 
 export type InputItem =
   | { type: 'message', role: 'system' | 'developer' | 'user', content: string | InputPart[] }
@@ -79,7 +79,7 @@ export interface ResponsesBody {
   stream?: true
   stream_options?: { include_obfuscation: false }
   max_output_tokens?: number
-  reasoning?: { effort?: string, summary?: 'auto' }
+  reasoning?: { effort?: string, summary?: 'auto' | 'concise' | 'detailed' }
   text?: { format?: Record<string, unknown>, verbosity?: string }
   tools?: WireTool[]
   tool_choice?: unknown

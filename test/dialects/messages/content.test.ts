@@ -75,14 +75,18 @@ t.test('the cache mark of a document stays on its last part', async t => {
   ])
 })
 
+t.test('a document at an address stays one', async t => {
+  const url = 'https://a.example/b.pdf'
+  t.strictSame(parts({ type: 'document', title: 'b.pdf', source: { type: 'url', url } }), {
+    parts: [{ type: 'file', file: { file_data: url, filename: 'b.pdf' } }],
+    refused: []
+  })
+})
+
 t.test('content that cannot be translated is refused, with its place', async t => {
   const rows: ReadonlyArray<readonly [MessagesBlock, string]> = [
     [{ type: 'image', source: { type: 'file', file_id: 'f' } }, 'messages.0.content.1.source.file_id'],
-    [{ type: 'document', source: { type: 'file', file_id: 'f' } }, 'messages.0.content.1.source.file_id'],
-    [
-      { type: 'document', source: { type: 'url', url: 'https://a.example/b.pdf' } },
-      'messages.0.content.1.source.url'
-    ]
+    [{ type: 'document', source: { type: 'file', file_id: 'f' } }, 'messages.0.content.1.source.file_id']
   ]
   for (const [block, param] of rows) {
     t.match(parts(block), { parts: [], refused: [{ code: 'unsupported_parameter', param }] })

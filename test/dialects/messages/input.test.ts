@@ -326,17 +326,6 @@ t.test('Anthropic-only features are recorded, for providers that lack them', asy
     [
       { messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: 'f' } }] }] },
       /stored at Anthropic/
-    ],
-    [
-      {
-        messages: [
-          {
-            role: 'user',
-            content: [{ type: 'document', source: { type: 'url', url: 'https://a.example/b.pdf' } }]
-          }
-        ]
-      },
-      /does not fetch/
     ]
   ]
   for (const [given, message] of rows) {

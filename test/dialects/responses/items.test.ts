@@ -371,10 +371,7 @@ t.test('an approval request counts once, and of several answers to it a refusal 
 t.test('parts that no other provider accepts are refused', async t => {
   const rows: ReadonlyArray<readonly [InputItem, string]> = [
     [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }, 'input[0].content[0].file_id'],
-    [
-      { role: 'user', content: [{ type: 'input_file', file_url: 'https://a.example/b.pdf' }] },
-      'input[0].content[0].file_url'
-    ],
+    [{ role: 'user', content: [{ type: 'input_file', filename: 'b.pdf' }] }, 'input[0].content[0]'],
     [
       { role: 'system', content: [{ type: 'input_image', image_url: 'https://a.example/b.png' }] },
       'input[0].content[0].type'
@@ -386,6 +383,9 @@ t.test('parts that no other provider accepts are refused', async t => {
       { param }
     )
   }
+  t.match(read([{ role: 'user', content: [{ type: 'input_file', file_url: 'https://a.example/b.pdf' }] }]), [
+    { content: [{ type: 'file', file: { file_data: 'https://a.example/b.pdf' } }] }
+  ])
   t.match(
     read([{ role: 'user', content: [{ type: 'input_file', file_data: 'JVBE', filename: 'a.pdf' }] }]),
     [

@@ -30,6 +30,15 @@ t.test('fields of other providers are removed from the history', async t => {
   t.match(body({ messages: history }, { keepInHistory: ['reasoning_content'] })['messages'], [
     { reasoning_content: 'hm' }
   ])
+  const file: UserMessage = {
+    role: 'user', content: [{ type: 'file', file: { file_data: 'https://e.example/a.pdf' } }]
+  }
+  t.match(
+    refusal(() => body({ messages: [file] })),
+    { code: 'unsupported_parameter', param: 'messages[0].content[0].file.file_data', message: /base64/ },
+    'a file at an address, which no such server fetches'
+  )
+  t.same(body({ messages: [file] }, { fileUrls: true })['messages'], [file])
   const image = (url: string): UserMessage => ({
     role: 'user',
     content: [{ type: 'image_url', image_url: { url } }]

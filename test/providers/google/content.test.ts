@@ -10,7 +10,9 @@ t.test('media are sent inline or by address, with a registered media type', asyn
     image('http://e.example/a'),
     { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
     { type: 'file', file: { file_data: 'data:application/pdf;charset=x;base64,AAAA' } },
-    { type: 'file', file: { file_data: 'AAAA', filename: 'notes.txt' } }
+    { type: 'file', file: { file_data: 'AAAA', filename: 'notes.txt' } },
+    { type: 'file', file: { file_data: 'https://e.example/a', filename: 'a.pdf' } },
+    { type: 'file', file: { file_data: 'https://e.example/a.csv' } }
   ]
   t.same(googleBody({ messages: [{ role: 'user', content: parts as [] }] }).contents[0]?.parts, [
     { inlineData: { mimeType: 'image/jpeg', data: 'AAAA' } },
@@ -19,6 +21,8 @@ t.test('media are sent inline or by address, with a registered media type', asyn
     { fileData: { mimeType: 'image/jpeg', fileUri: 'http://e.example/a' } },
     { inlineData: { mimeType: 'audio/mp3', data: 'AAAA' } },
     { inlineData: { mimeType: 'application/pdf', data: 'AAAA' } },
-    { inlineData: { mimeType: 'text/plain', data: 'AAAA' } }
+    { inlineData: { mimeType: 'text/plain', data: 'AAAA' } },
+    { fileData: { mimeType: 'application/pdf', fileUri: 'https://e.example/a' } },
+    { fileData: { mimeType: 'text/csv', fileUri: 'https://e.example/a.csv' } }
   ])
 })
