@@ -92,7 +92,9 @@ function markLast (parts: readonly object[], may: (part: object) => boolean): re
  */
 export function withoutMarks (request: ChatInput): ChatInput {
   const { messages, tools } = request
-  const isMarked = messages.some(({ content }) => Array.isArray(content) && content.some(hasMark))
+  const isMarked = messages.some(message =>
+    (Array.isArray(message.content) && message.content.some(hasMark)) || callsOf(message).some(hasMark)
+  )
   if (!isMarked && tools?.some(tool => hasMark(tool) || hasMark(functionOf(tool))) !== true) return request
   return {
     ...request,
@@ -109,7 +111,14 @@ function functionOf (tool: object): object | undefined {
   return 'function' in tool && isObject(tool.function) ? tool.function : undefined
 }
 
-function messageWithoutMarks (message: Message): Message {
+function callsOf (message: Message): readonly object[] {
+  return message.role === 'assistant' ? message.tool_calls ?? [] : []
+}
+
+function messageWithoutMarks (given: Message): Message {
+  const message: Message = given.role === 'assistant' && given.tool_calls?.some(hasMark) === true
+    ? { ...given, tool_calls: given.tool_calls.map(withoutMark) }
+    : given
   const { content } = message
   if (!Array.isArray(content) || !content.some(hasMark)) return message
   const [part] = content

@@ -30,6 +30,7 @@ t.test('marks are removed from parts and tools, and a marked tool result becomes
   const part = { type: 'text', text: 'hi' } as const
   const call = { type: 'function', function: { name: 'f' } } as const
   const plain = { role: 'user', content: [part] } as const
+  const use = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } } as const
   const request = {
     model: 'm', messages: [plain, { role: 'user', content: 'x' }], tools: [call]
   } as unknown as ChatInput // the schema has mutable lists
@@ -40,13 +41,19 @@ t.test('marks are removed from parts and tools, and a marked tool result becomes
     messages: [
       ...request.messages,
       { role: 'user', content: [{ ...part, ...mark }] },
+      { role: 'assistant', content: null, tool_calls: [{ ...use, ...mark }] },
       { role: 'tool', tool_call_id: 'a', content: [{ ...part, ...mark }] }
     ] as ChatInput['messages'],
     tools: [call, { ...call, ...mark }, { ...call, function: { ...call.function, ...mark } }]
   })
   t.same(marked, {
     ...request,
-    messages: [...request.messages, plain, { role: 'tool', tool_call_id: 'a', content: 'hi' }],
+    messages: [
+      ...request.messages,
+      plain,
+      { role: 'assistant', content: null, tool_calls: [use] },
+      { role: 'tool', tool_call_id: 'a', content: 'hi' }
+    ],
     tools: [call, call, call]
   })
   t.equal(marked.messages[0], plain)

@@ -9,7 +9,7 @@ import { hasTurnOrder, TurnOrder } from '../../chat/turn-order.ts'
 import { property, type JsonObject } from '../../json/type-guards.ts'
 import { toolResultText } from '../tool-result-text.ts'
 import { isPacked, unpackFields } from '../../json/packed-fields.ts'
-import { otherText, partsOf, textPart, type Refuse } from './content.ts'
+import { marked, otherText, partsOf, textPart, type Refuse } from './content.ts'
 import { providerToolId } from './tool-call-id.ts'
 import { shortToolName } from './tool-name.ts'
 import type { AssistantMessage, Message, TextPart, ToolCall, UserPart } from '../../../schemas/messages.ts'
@@ -202,12 +202,12 @@ function addBlock (turn: Turn, block: MessagesBlock): void {
       break
     case 'tool_use':
       turn.order.add('call')
-      turn.calls.push({
+      turn.calls.push(marked({
         ...turn.callFields, // unknown fields must not overwrite known ones
         id: providerToolId(block.id),
         type: 'function',
         function: { name: shortToolName(block.name), arguments: JSON.stringify(block.input) }
-      })
+      }, block))
       turn.callFields = undefined
       break
     case 'image':

@@ -13,6 +13,7 @@ import { GatewayError } from '../../core/errors.ts'
 import { objectOf, nonEmptyText, type JsonObject } from '../../json/type-guards.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { shorten } from '../../text/shorten.ts'
+import { cacheControlOf } from './cache-control.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
 import { functionCallId, toolCallIdOf, UniqueIds } from './tool-call-id.ts'
 import type { Quirks } from '../../core/provider-traits.ts'
@@ -248,7 +249,9 @@ function toolUses ({ tool_calls: calls }: AssistantMessage, param: string): Tool
         message: 'Only function tools are supported.', param: `${callParam}.type`
       })
     }
-    return toolUse(toolCallIdOf(call.id), call.function, `${callParam}.function`, `${callParam}.id`)
+    const use = toolUse(toolCallIdOf(call.id), call.function, `${callParam}.function`, `${callParam}.id`)
+    const mark = cacheControlOf(call)
+    return mark === undefined ? use : { ...use, block: { ...use.block, cache_control: mark } }
   })
 }
 

@@ -35,6 +35,14 @@ t.test('the texts of an answer are joined, unless one has a cache mark', async t
   t.match(conversation([{ role: 'assistant', content: marked }]), [{ content: marked }])
 })
 
+t.test('the cache mark of a tool call stays with it', async t => {
+  const mark = { cache_control: { type: 'ephemeral' as const } }
+  const use = { type: 'tool_use' as const, id: 'a', name: 'look', input: {} }
+  t.match(conversation([{ role: 'assistant', content: [use, { ...use, id: 'b', ...mark }] }]), [
+    { tool_calls: [{ id: 'a', cache_control: undefined }, { id: 'b', ...mark }] }
+  ])
+})
+
 t.test('the cache mark of a tool result stays with its text', async t => {
   const mark = { cache_control: { type: 'ephemeral' as const } }
   const result = { type: 'tool_result' as const, tool_use_id: 'a', content: 'seen' }

@@ -13,6 +13,29 @@ t.test('a tool call without a result is named in the refusal', async t => {
   t.throws(() => body({ messages }), { code: 'invalid_value', message: /; `b` has none\./ })
 })
 
+t.test('the cache mark of a tool call is sent with it', async t => {
+  const cache_control = { type: 'ephemeral', ttl: '1h' }
+  const messages = [
+    { role: 'user', content: 'hi' },
+    {
+      role: 'assistant',
+      tool_calls: [{ id: 'a', type: 'function', function: { name: 'now', arguments: '{}' }, cache_control }]
+    },
+    { role: 'tool', tool_call_id: 'a', content: 'x' }
+  ] as ChatInput['messages'] // a field missing from the schema
+  t.match(body({ messages }).messages[1], {
+    content: [{ type: 'tool_use', id: 'a', name: 'now', input: {}, cache_control }]
+  })
+})
+
+t.test('a document at an address is left to the server to fetch', async t => {
+  const url = 'https://a.example/b.pdf'
+  const part = { type: 'file' as const, file: { file_data: url, filename: 'b.pdf' } }
+  t.same(body({ messages: [{ role: 'user', content: [part] }] }).messages, [
+    { role: 'user', content: [{ type: 'document', source: { type: 'url', url }, title: 'b.pdf' }] }
+  ])
+})
+
 t.test('no system message is lost', async t => {
   const { system } = body({
     messages: [
