@@ -12,6 +12,7 @@ export const addedFields = [
   'asWritten',
   'toolApproval',
   'showsThinking',
+  'reasoningSummary',
   'max_tool_calls',
   'text'
 ] as const satisfies ReadonlyArray<Added>

@@ -34,6 +34,8 @@ export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly toolApproval?: ToolApproval
   /** True if the caller wants to see the model's thinking. */
   readonly showsThinking?: true
+  /** How detailed the summary of the thinking should be. Default: `auto`. */
+  readonly reasoningSummary?: 'auto' | 'concise' | 'detailed'
   /** Maximum server tool calls. Default: those of `max_turns` turns. */
   readonly max_tool_calls?: number
 }

@@ -360,7 +360,8 @@ function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
     response_format: format === undefined || format.type === 'text' ? undefined : formatOf(format),
     verbosity,
     reasoning_effort: effort,
-    showsThinking: showsThinking(reasoning),
+    showsThinking: summaryOf(reasoning) === undefined ? undefined : true,
+    reasoningSummary: summaryOf(reasoning),
     service_tier: tier === 'fast' || tier === 'ultrafast' ? 'priority' : tier,
     prompt_cache_key: request.prompt_cache_key,
     prompt_cache_retention: request.prompt_cache_retention,
@@ -379,9 +380,9 @@ function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
   })
 }
 
-/** Requesting a summary means wanting to see the thinking. */
-function showsThinking (reasoning: ResponsesRequest['reasoning']): true | undefined {
-  return (reasoning?.summary ?? reasoning?.generate_summary ?? undefined) === undefined ? undefined : true
+/** Returns the requested summary, which means wanting to see the thinking. */
+function summaryOf (reasoning: ResponsesRequest['reasoning']): ChatInput['reasoningSummary'] {
+  return reasoning?.summary ?? reasoning?.generate_summary ?? undefined
 }
 
 function formatOf (

@@ -88,10 +88,10 @@ function unsupported (param: string, message: string): GatewayError {
 
 /** Requests a summary only if the caller wants to read the thinking: some accounts may not request any. */
 function reasoningField (request: ChatInput): Pick<ResponsesBody, 'reasoning'> {
-  const { reasoning_effort: effort } = request
+  const { reasoning_effort: effort, reasoningSummary: summary = 'auto' } = request
   const wantsText = showsThinking(request)
   if (effort === undefined && !wantsText) return {}
-  return { reasoning: { ...effort !== undefined && { effort }, ...wantsText && { summary: 'auto' } } }
+  return { reasoning: { ...effort !== undefined && { effort }, ...wantsText && { summary } } }
 }
 
 function textField ({ response_format: format, verbosity }: ChatInput): Pick<ResponsesBody, 'text'> {

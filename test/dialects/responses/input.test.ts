@@ -84,6 +84,7 @@ t.test('every field that providers know is mapped to chat completions', async t 
       verbosity: 'low',
       reasoning_effort: 'max',
       showsThinking: true,
+      reasoningSummary: 'auto',
       service_tier: 'priority',
       prompt_cache_key: 'k',
       safety_identifier: 's',
@@ -335,10 +336,6 @@ t.test('each error names its place', async t => {
     [
       { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] },
       'input[0].content[0].file_id'
-    ],
-    [
-      { input: [{ role: 'user', content: [{ type: 'input_file', file_url: 'https://a.example' }] }] },
-      'input[0].content[0].file_url'
     ],
     [
       { input: [{ role: 'assistant', content: [{ type: 'input_image', image_url: 'x' }] }] },

@@ -169,6 +169,14 @@ t.test('a request that would be answered differently than requested is refused b
   }
 })
 
+t.test('a file at an address is left to the server to fetch', async t => {
+  const file_url = 'https://a.example/b.pdf'
+  const part = { type: 'file' as const, file: { file_data: file_url } }
+  t.match(responsesBody({ messages: [{ role: 'user', content: [part] }] })['input'], [
+    { content: [{ type: 'input_file', file_url }] }
+  ])
+})
+
 t.test("a token limit is raised to the API's minimum", async t => {
   for (const [limit, sent] of [
     [1, 16],
@@ -183,6 +191,9 @@ t.test('thinking is summarised for callers who read it', async t => {
   t.same(responsesBody({ showsThinking: true, reasoning_effort: 'low' })['reasoning'], {
     effort: 'low',
     summary: 'auto'
+  })
+  t.same(responsesBody({ showsThinking: true, reasoningSummary: 'detailed' })['reasoning'], {
+    summary: 'detailed'
   })
   t.same(
     responsesBody({ thinking: { type: 'adaptive', display: 'omitted' }, reasoning_effort: 'low' })[
