@@ -106,9 +106,12 @@ export function visibleProjects (
   return principal.projects === undefined ? undefined : [...principal.projects]
 }
 
-/** Reads items separated by commas; `undefined` if there are none. */
+/** Reads items separated by commas; `undefined` if there are none. A comma in an item is written as `\,`. */
 export function listOf (search: URLSearchParams, name: string): string[] | undefined {
-  const items = (search.get(name) ?? '').split(',').filter(item => item !== '')
+  const items = (search.get(name) ?? '')
+    .split(/(?<!\\),/)
+    .map(item => item.replaceAll('\\,', ','))
+    .filter(item => item !== '')
   return items.length === 0 ? undefined : items.slice(0, 200)
 }
 

@@ -95,7 +95,10 @@ export function onlyThese<N extends string> (
 ): Readonly<Record<N, QueryParameter>> {
   const described = Object.entries<string>(filters).map(([name, what]) => [
     name,
-    { description: `Only these ${what}.`, type: 'string' }
+    {
+      description: `Only these ${what}; several with commas. Write \`\\,\` for a comma in a name.`,
+      type: 'string'
+    }
   ])
   return Object.fromEntries(described) as Record<N, QueryParameter> // of the same names
 }

@@ -286,7 +286,9 @@ t.test('calls are found by every filter, in pages', async t => {
       attempts: 3,
       cost_nano_usd: null
     },
-    { at_ms: now + 3, call_id: 'third', endpoint: 'embeddings', cost_nano_usd: 3e9 },
+    {
+      at_ms: now + 3, call_id: 'third', requested_model: 'c,fast', endpoint: 'embeddings', cost_nano_usd: 3e9
+    },
     { at_ms: now + 3, call_id: 'fourth', model: 'b/x_y', provider: 'b', key_id: 'key_b' }
   ])
   const { send } = await place.user('owner')
@@ -307,6 +309,8 @@ t.test('calls are found by every filter, in pages', async t => {
     ['key=key_b', ['fourth']],
     ['request_id=third', ['third']],
     ['requested_model=fast', ['second']],
+    ['requested_model=c,fast', ['second']],
+    ['requested_model=c\\,fast', ['third']],
     ['min_attempts=2&max_attempts=3', ['second']],
     ['priced=false', ['second']],
     ['min_cost_usd=0.5&max_cost_usd=1', ['fourth']],
