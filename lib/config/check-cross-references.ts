@@ -25,7 +25,7 @@ import { checkModels, type KnownNames } from './check-models.ts'
 import { isUsageColumn, usageColumns } from '../stores/usage-columns.ts'
 import { parseIsoDate } from './parse-iso-date.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
-import { litellmProviders } from '../models/litellm-providers.ts'
+import { kindNamed, unsupportedService } from '../models/kind-names.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 
@@ -85,11 +85,17 @@ function checkProviders ({ providers }: Config, report: Report): void {
     } else if (kinds[kindOf(id, kind)].baseUrl === undefined) {
       const meant = kind === undefined ? nearestWord(id, Object.keys(kinds)) : undefined
       // the name that another gateway has for a service
-      const named = kind === undefined ? litellmProviders.get(id)?.kind : undefined
+      const named = kind === undefined ? kindNamed(id) : undefined
+      const unserved = kind === undefined ? unsupportedService(id) : undefined
       const like = meant === undefined ? undefined : `providers.${meant}`
-      report.add(['providers', id, 'base_url'], 'is required: this kind has no public address', {
+      const message = unserved === undefined
+        ? 'is required: this kind has no public address'
+        : `is required: ${unserved} has no kind of its own`
+      report.add(['providers', id, 'base_url'], message, {
         part: 'name',
-        suggestion: named === undefined || named === kindOf(id, kind) ? like : `kind: ${named}`,
+        suggestion: unserved !== undefined
+          ? undefined
+          : named === undefined || named === kindOf(id, kind) ? like : `kind: ${named}`,
         unless: ['providers', id, 'kind']
       })
     }

@@ -5,6 +5,7 @@ import { Check } from 'typebox/schema'
 import { isObject } from '../json/type-guards.ts'
 import { Config } from '../../schemas/config.ts'
 import { budgetPatternMessages } from '../../schemas/config/keys.ts'
+import { kindNamed, unsupportedService } from '../models/kind-names.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { fillDefaults } from '../validation/fill-defaults.ts'
 import { loadAjv } from '../validation/load-ajv.ts'
@@ -156,7 +157,13 @@ function describe (error: ErrorObject, path: Path, report: Report): void {
       if (!Array.isArray(words)) {
         return report.add(path, String(patternErrorMessage ?? `must be ${typeName(params.type)}`))
       }
-      const suggestion = typeof data === 'string' ? nearestWord(data, words) : undefined
+      const isKind = path.length === 3 && path[0] === 'providers' && path[2] === 'kind'
+      if (typeof data !== 'string') return report.add(path, `must be one of ${words.join(', ')}`)
+      const service = isKind ? unsupportedService(data) : undefined
+      if (service !== undefined) {
+        return report.add(path, `${service} is not supported; kinds: ${words.join(', ')}`)
+      }
+      const suggestion = (isKind ? kindNamed(data) : undefined) ?? nearestWord(data, words)
       return report.add(path, `must be one of ${words.join(', ')}`, { suggestion })
     }
   }

@@ -459,10 +459,26 @@ t.test('addresses with the path of an endpoint, and services by other names, are
   t.same(formatWarnings(readSettings({ env: {}, cwd }).warnings), [
     'headgate.yaml:2:29  providers.a.base_url  warning: ends in the path of an endpoint, which each request adds: leave it out'
   ])
-  t.same(lines(t, 'providers:\n  gemini: {}\n  azure: {}\n  mine: {}'), [
+  const kinds = ['azure', 'gemini', 'claude', 'grok', 'openai_like', 'bedrock', 'vertex_ai', 'nonsense']
+  const found = kinds.flatMap(kind => lines(t, `providers:\n  p: {kind: ${kind}}`))
+  t.same(
+    found.map(line => /did you mean (.*)\?$|kind  (.*) is not supported/.exec(line)?.slice(1).find(Boolean)),
+    [
+      'azure-openai',
+      'google',
+      'anthropic',
+      'xai',
+      'openai-compatible',
+      'Amazon Bedrock',
+      'Google Vertex AI',
+      undefined
+    ]
+  )
+  t.same(lines(t, 'providers:\n  gemini: {}\n  azure: {}\n  mine: {}\n  bedrock: {}'), [
     'headgate.yaml:2:3  providers.gemini.base_url  is required: this kind has no public address; did you mean kind: google?',
     'headgate.yaml:3:3  providers.azure.base_url  is required: this kind has no public address; did you mean kind: azure-openai?',
-    'headgate.yaml:4:3  providers.mine.base_url  is required: this kind has no public address'
+    'headgate.yaml:4:3  providers.mine.base_url  is required: this kind has no public address',
+    'headgate.yaml:5:3  providers.bedrock.base_url  is required: Amazon Bedrock has no kind of its own'
   ])
 })
 
