@@ -7,7 +7,7 @@ import { ChatRequest } from '../schemas/chat.ts'
 import { ChatCompletion, ChatCompletionChunk } from '../schemas/chat-completion.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, resumedConversation, type RequestStageOptions } from './conversation.ts'
-import { fromProvider, type Docs } from './docs.ts'
+import { providerErrors, type Docs } from './docs.ts'
 import type { ChatInput } from '../lib/chat/input.ts'
 import type { Call, RoutedCall } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -26,7 +26,7 @@ export const chatDocs: Docs = {
       schema: ChatCompletionChunk
     }
   ],
-  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  errors: ['invalid_value', 'unsupported_parameter', ...providerErrors],
   dryRun: RouteDecision
 }
 

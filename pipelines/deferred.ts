@@ -18,7 +18,7 @@ import type { AuthedCall, Call } from '../lib/core/call.ts'
 import type { ChatEvent } from '../lib/core/events.ts'
 import type { Services } from '../lib/services.ts'
 import { ChatCompletion, DeferredCancelled, DeferredPending } from '../schemas/chat-completion.ts'
-import { fromProvider, type Docs } from './docs.ts'
+import { providerErrors, type Docs } from './docs.ts'
 
 export const retrieveDeferredDocs: Docs = {
   operationId: 'deferred-completion',
@@ -29,7 +29,7 @@ export const retrieveDeferredDocs: Docs = {
     { status: 202, description: 'The answer is not ready yet.', schema: DeferredPending }
   ],
   requestHeaders: ownKeyHeader,
-  errors: ['deferred_completion_not_found', 'deferred_result_lost', ...fromProvider],
+  errors: ['deferred_completion_not_found', 'deferred_result_lost', ...providerErrors],
   routed: true
 }
 

@@ -6,7 +6,7 @@ import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
 export type Docs = Omit<EndpointDoc, 'method' | 'path'>
 
 /** Errors of endpoints that call a provider. */
-export const fromProvider = [
+export const providerErrors = [
   'model_not_found',
   'unknown_provider',
   'context_length_exceeded',

@@ -22,7 +22,7 @@ import { EmbeddingInput, EmbeddingList, EmbeddingsRequest } from '../schemas/emb
 import { pipeline, type Handler } from './pipeline.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
-import { fromProvider, type Docs } from './docs.ts'
+import { providerErrors, type Docs } from './docs.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 
 export const embeddingsDocs: Docs = {
@@ -32,7 +32,7 @@ export const embeddingsDocs: Docs = {
   request: { schema: EmbeddingsRequest },
   answers: [{ description: 'A vector for each input.', schema: EmbeddingList }],
   named: { EmbeddingsRequest, EmbeddingInput, EmbeddingList },
-  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  errors: ['invalid_value', 'unsupported_parameter', ...providerErrors],
   dryRun: RouteDecision
 }
 

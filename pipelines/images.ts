@@ -35,7 +35,7 @@ import type { RequestOf } from '../lib/providers/provider.ts'
 import type { Services } from '../lib/services.ts'
 import { chain } from '../lib/pipeline/chain.ts'
 import type { Stage } from '../lib/pipeline/stage.ts'
-import { fromProvider, type Docs } from './docs.ts'
+import { providerErrors, type Docs } from './docs.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import type { AnswerDoc } from '../lib/wire/endpoint-doc.ts'
 
@@ -51,7 +51,7 @@ export const imagesDocs: Docs = {
   request: { schema: ImageRequest },
   answers: imageAnswers,
   named: { ImageRequest, ImageEditRequest, ImageVariationRequest, ImageAnswer, ImageStreamEvent },
-  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  errors: ['invalid_value', 'unsupported_parameter', ...providerErrors],
   dryRun: RouteDecision
 }
 
@@ -61,7 +61,7 @@ export const imageEditsDocs: Docs = {
   summary: 'Edit images with a prompt.',
   request: { schema: ImageEditRequest, mediaType: 'multipart/form-data' },
   answers: imageAnswers,
-  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider],
+  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...providerErrors],
   dryRun: RouteDecision
 }
 
@@ -71,7 +71,7 @@ export const imageVariationsDocs: Docs = {
   summary: 'Create variations of an image.',
   request: { schema: ImageVariationRequest, mediaType: 'multipart/form-data' },
   answers: [{ description: 'The images.', schema: ImageAnswer }],
-  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider],
+  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...providerErrors],
   dryRun: RouteDecision
 }
 

@@ -88,7 +88,6 @@ const document = {
   largeField: 'document'
 } as const
 
-/** A key that may use chat may fetch what it has deferred. */
 const deferredPath = '/v1/chat/deferred-completion/:request_id'
 
 const responsePath = '/v1/responses/:response_id'

@@ -28,7 +28,7 @@ export function keyInfo (services: KeyServices): Handler<Call> {
           message: 'A key can only ask about itself: authenticate with it, and leave out `key`.'
         })
       }
-      return toJsonReply(inForm(await keyStatusOf(services, call)))
+      return toJsonReply(litellmKeyOf(await keyStatusOf(services, call)))
     })
   )
 }
@@ -38,11 +38,11 @@ const durations: Readonly<Record<string, string | null>> = {
   hour: '1h', day: '1d', week: '7d', month: '30d', total: null
 }
 
-function inForm ({ id, name, project, models, expires_at: expiresAt, limits }: KeyStatus): LitellmKey {
+function litellmKeyOf ({ id, name, project, models, expires_at: expiresAt, limits }: KeyStatus): LitellmKey {
   const own = limits.filter(({ of }) => of === 'key')
   const amountOf = (limit: LimitStatus['name']): number | null =>
     own.find(each => each.name === limit)?.limit ?? null
-  const [budget, ...others] = own.filter(each => each.name === 'budget').map(budgetInForm)
+  const [budget, ...others] = own.filter(each => each.name === 'budget').map(litellmBudgetOf)
   return {
     key: id,
     info: {
@@ -64,7 +64,7 @@ function inForm ({ id, name, project, models, expires_at: expiresAt, limits }: K
   }
 }
 
-function budgetInForm ({ limit, remaining, resets_at: resetsAt, window }: LimitStatus) {
+function litellmBudgetOf ({ limit, remaining, resets_at: resetsAt, window }: LimitStatus) {
   return {
     max_budget: limit,
     budget_duration: window !== null && Object.hasOwn(durations, window) ? durations[window] ?? null : window,

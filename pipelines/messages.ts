@@ -15,7 +15,7 @@ import {
 import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, promptCount, type RequestStageOptions } from './conversation.ts'
-import { fromProvider, type Docs } from './docs.ts'
+import { providerErrors, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
 import type { Handler } from './pipeline.ts'
@@ -47,7 +47,7 @@ export const messagesDocs: Docs = {
   ],
   errorBody: MessagesErrorBody,
   headers,
-  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  errors: ['invalid_value', 'unsupported_parameter', ...providerErrors],
   dryRun: RouteDecision
 }
 
@@ -73,7 +73,7 @@ export const countTokensDocs: Docs = {
     'request-id': 'The id of the call, as `x-request-id`.',
     'x-headgate-token-count': '`provider`, or `estimate` where the provider does not count.'
   },
-  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  errors: ['invalid_value', 'unsupported_parameter', ...providerErrors],
   dryRun: RouteDecision
 }
 

@@ -31,7 +31,7 @@ import type { ResultEvent } from '../lib/core/events.ts'
 import type { ProviderUse } from '../lib/core/provider-use.ts'
 import type { Services } from '../lib/services.ts'
 import type { WithoutNulls } from '../schemas/nullable.ts'
-import { fromProvider, type Docs } from './docs.ts'
+import { providerErrors, type Docs } from './docs.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 
 export const ocrDocs: Docs = {
@@ -46,7 +46,7 @@ export const ocrDocs: Docs = {
     'unsupported_parameter',
     'unsupported_format',
     'invalid_document',
-    ...fromProvider
+    ...providerErrors
   ],
   dryRun: RouteDecision
 }

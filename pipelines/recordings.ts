@@ -28,7 +28,7 @@ import { TranslationAnswer, TranslationRequest } from '../schemas/translation.ts
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call, ValidCall } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
-import { fromProvider, type Docs } from './docs.ts'
+import { providerErrors, type Docs } from './docs.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 
 const textDocs = [
@@ -39,7 +39,7 @@ const fromRecording = [
   'invalid_value',
   'unsupported_parameter',
   'unsupported_format',
-  ...fromProvider
+  ...providerErrors
 ] as const
 
 export const transcriptionDocs: Docs = {

@@ -17,7 +17,7 @@ import {
 } from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, promptCount, resumedConversation, type RequestStageOptions } from './conversation.ts'
-import { fromProvider, type Docs } from './docs.ts'
+import { providerErrors, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
 import type { Handler } from './pipeline.ts'
@@ -35,7 +35,7 @@ export const responsesDocs: Docs = {
       schema: ResponseStreamEvent
     }
   ],
-  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_value', ...fromProvider],
+  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_value', ...providerErrors],
   errorBody: ErrorBody,
   dryRun: RouteDecision
 }
@@ -71,7 +71,7 @@ export const compactDocs: Docs = {
   request: { schema: CompactRequest },
   answers: [{ description: 'The compacted items, as the provider returned them.', schema: CompactedResponse }],
   errorBody: ErrorBody,
-  errors: ['invalid_value', 'not_found', ...fromProvider],
+  errors: ['invalid_value', 'not_found', ...providerErrors],
   dryRun: RouteDecision
 }
 

@@ -22,7 +22,7 @@ import { pipeline, type Handler } from './pipeline.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { ProviderUse } from '../lib/core/provider-use.ts'
 import type { Services } from '../lib/services.ts'
-import { fromProvider, type Docs } from './docs.ts'
+import { providerErrors, type Docs } from './docs.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 
 export const speechDocs: Docs = {
@@ -39,7 +39,7 @@ export const speechDocs: Docs = {
     }
   ],
   named: { SpeechRequest, SpeechStreamEvent },
-  errors: ['unsupported_parameter', ...fromProvider],
+  errors: ['unsupported_parameter', ...providerErrors],
   dryRun: RouteDecision
 }
 

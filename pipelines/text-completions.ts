@@ -29,7 +29,7 @@ import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { TextCompletion, TextCompletionRequest } from '../schemas/text-completions.ts'
-import { fromProvider, type Docs } from './docs.ts'
+import { providerErrors, type Docs } from './docs.ts'
 import type { TextInput } from '../lib/chat/input.ts'
 import type { Call, ValidCall } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -48,7 +48,7 @@ export const completionsDocs: Docs = {
       schema: TextCompletion
     }
   ],
-  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  errors: ['invalid_value', 'unsupported_parameter', ...providerErrors],
   dryRun: RouteDecision
 }
 

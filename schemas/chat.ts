@@ -1,5 +1,5 @@
 /**
- * The request of POST /v1/chat/completions. The answer is in `completion`.
+ * The request of POST /v1/chat/completions. The answer is in `chat-completion`.
  *
  * Unknown fields are accepted everywhere. A field of another provider than the chosen one is ignored, except
  * `response_format`, which some providers must refuse. Rules that compare fields are in `lib/chat/rules`.
@@ -46,7 +46,7 @@ const SystemPrompt = Type.Union([
 
 const Score = Type.Number({ minimum: 0, maximum: 1 })
 
-/** The messages and the system prompt. Precedence is in `lib/chat/input`. */
+/** The messages and the system prompt. Precedence is in `lib/dialects/chat-completions/input`. */
 const prompt = {
   messages: Nullable(Type.Union([Type.String(), Type.Array(CallerMessage)]), {
     description: 'The conversation so far; a string is one user message.'

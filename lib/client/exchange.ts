@@ -68,11 +68,11 @@ const maxInterimResponses = 100
 export class Exchange extends TimedMember implements RequestHandler, BodySource, Waiter {
   readonly #options: SendOptions
   readonly #context: ExchangeContext
-  /** Both are released with the head: they hold the answer and its headers. */
-  #resolve: ((answer: UpstreamResponse) => void) | undefined
+  /** Both are dropped with the head: they hold the response and its headers. */
+  #resolve: ((response: UpstreamResponse) => void) | undefined
   #reject: ((error: unknown) => void) | undefined
   #queue: BodyQueue | undefined
-  /** The request until it is written; dropped then, because the answer may take long. */
+  /** The request until it is written; dropped then, because the response may take long. */
   #unsent: OutgoingRequest | undefined
   #connection: Connection | undefined
   /** Set once the request is written. */
@@ -83,10 +83,8 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   /** Remaining bytes of the body, if its length is known. */
   #leftBytes: number | undefined
   /**
-   * `leaving`: it has failed, but undici still has the request, which occupies a slot until undici drops it.
-   *
-   *     open ──► over      complete, or failed
-   *       └────► leaving ──► over
+   * `over`: complete, or failed. `leaving`: failed, but undici still has the request, which occupies a slot
+   * until undici drops it and the exchange is `over`.
    */
   #state: 'open' | 'leaving' | 'over' = 'open'
   #timer: SharedTimer | undefined
@@ -94,7 +92,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
   constructor (
     options: SendOptions,
     context: ExchangeContext,
-    resolve: (answer: UpstreamResponse) => void,
+    resolve: (response: UpstreamResponse) => void,
     reject: (error: unknown) => void
   ) {
     super()
@@ -119,12 +117,14 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     if (isWaiting && maxWaitingMs !== undefined) this.#startTimer(maxWaitingMs)
   }
 
+  /** Called by the semaphore: a connection is free. */
   enter (): void {
     const { timeouts, streamed } = this.#options
     this.#startTimer(streamed ? timeouts.firstByteMs : timeouts.responseMs)
     this.#send()
   }
 
+  /** Called by the semaphore if too many requests wait, and after too long a wait. */
   refuse (): void {
     this.#context.refused++
     // Another model may answer instead. The provider is not at fault, and a retry would wait in the same
@@ -163,7 +163,7 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
       if (++this.#interimResponses > maxInterimResponses) controller.abort(tooManyInterimResponses())
       return // the head timeout continues
     }
-    // raw headers would keep their read buffer alive for the duration of the answer
+    // raw headers would keep their read buffer alive for the duration of the response
     controller.rawHeaders = null
     const length = headers['content-length']
     if (length !== undefined) this.#leftBytes = Number(length)
@@ -213,22 +213,25 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     this.#controller?.resume()
   }
 
+  /** Called by the queue: the reader of the body is behind. */
   pause (): void {
     this.#stopTimer()
     this.#controller?.pause()
   }
 
+  /** Called by the queue: the reader has caught up. */
   resume (): void {
     this.#startTimer(this.#options.timeouts.idleBytesMs)
     this.#controller?.resume()
   }
 
+  /** Called by the queue: its reader wants no more. */
   cancel (): void {
     this.#fail(new GatewayError('upstream_stream_interrupted'))
   }
 
   #send (): void {
-    if (this.#unsent === undefined) return // called before sending
+    if (this.#unsent === undefined) return // it failed while it waited for a connection
     this.#connection = this.#context.connections.acquire()
     this.#connection.send(this.#unsent, this)
   }
@@ -250,14 +253,13 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     })
   }
 
-  /** Ends the exchange with an error, unless it is over; its connection is not reused. */
+  /** Ends an open exchange with an error; its connection is not reused. */
   #fail (reason: unknown): void {
     if (this.#state !== 'open') return
-    this.#finish()
+    const isKept = this.#connection?.keepsUnsent === true && this.#controller === undefined
+    this.#finish(isKept ? 'leaving' : 'over')
     if (this.#connection === undefined) this.#context.semaphore.cancel(this, this.#options.keyId ?? '')
     else {
-      const isKept = this.#connection.keepsUnsent && this.#controller === undefined
-      if (isKept) this.#state = 'leaving'
       this.#connection.cancel(this.#controller)
       if (!isKept) this.#context.semaphore.release()
     }
@@ -279,9 +281,9 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     return undefined
   }
 
-  /** The exchange is over: nothing is sent, awaited or aborted any more. */
-  #finish (): void {
-    this.#state = 'over'
+  /** Nothing is sent, awaited or aborted any more. */
+  #finish (state: 'leaving' | 'over' = 'over'): void {
+    this.#state = state
     this.#unsent = undefined
     this.#stopTimer()
     this.#options.signal.removeEventListener('abort', this)

@@ -60,14 +60,15 @@ interface Running {
   counted: CountedBytes
   /** The last frame of the stream. */
   last: string | undefined
-  /** Maximum bytes of all frames. */
+  /** Bytes of all frames so far. */
   bytes: number
   /** The previous write, which the next one waits for. */
   written: Promise<void>
-  changed: PromiseWithResolvers
+  changed: Wakeup
 }
 
-interface PromiseWithResolvers {
+/** Resolved when there are frames that readers do not have yet. */
+interface Wakeup {
   readonly promise: Promise<void>
   readonly resolve: () => void
 }
@@ -90,7 +91,7 @@ export class BackgroundRuns {
   #timer: NodeJS.Timeout | undefined
   #polling: Promise<void> | undefined
   /** When the store was last away, by `performance.now()`. */
-  #awayMs = -Infinity
+  #awayAtMs = -Infinity
 
   constructor (store: ResponseStore, options: BackgroundRunsOptions) {
     this.#store = store
@@ -102,7 +103,7 @@ export class BackgroundRuns {
   start (): void {
     const poll = (): void => {
       this.#polling ??= this.#poll().catch((error: unknown) => {
-        this.#awayMs = performance.now()
+        this.#awayAtMs = performance.now()
         this.#options.onFailure(error)
       }).finally(() => { this.#polling = undefined })
     }
@@ -356,7 +357,7 @@ export class BackgroundRuns {
       }
     }
     // Leases that ended while the store was away may be those of living processes, which renew them now.
-    const mayEnd = performance.now() - this.#awayMs > this.#options.leaseMs
+    const mayEnd = performance.now() - this.#awayAtMs > this.#options.leaseMs
     await this.#store.failOrphans(mayEnd ? this.#store.now() : 0, {
       code: 'server_error',
       message: 'The process that worked on this response has ended.'
@@ -368,7 +369,7 @@ export class BackgroundRuns {
   }
 }
 
-function promise (): PromiseWithResolvers {
+function promise (): Wakeup {
   let resolve = (): void => undefined
   const finished = new Promise<void>(done => { resolve = done })
   return { promise: finished, resolve }

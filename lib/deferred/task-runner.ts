@@ -44,7 +44,7 @@ export class TaskRunner {
   #timer: NodeJS.Timeout | undefined
   #stopped = false
   /** When the store was last away, by `performance.now()`. */
-  #awayMs = -Infinity
+  #awayAtMs = -Infinity
 
   constructor (deferrals: Deferrals, options: TaskRunnerOptions) {
     this.#deferrals = deferrals
@@ -95,7 +95,7 @@ export class TaskRunner {
       return
     }
     const failed = (error: unknown): void => {
-      this.#awayMs = performance.now()
+      this.#awayAtMs = performance.now()
       this.#options.onFailure(error)
     }
     this.#polling = this.#takeAll().catch(failed).finally(() => {
@@ -113,7 +113,7 @@ export class TaskRunner {
       const { store } = this.#deferrals
       // Leases may have expired while the store was away: those of tasks that run here, and those of other
       // living processes, which renew them now.
-      const mayTakeOver = performance.now() - this.#awayMs > this.#options.leaseMs
+      const mayTakeOver = performance.now() - this.#awayAtMs > this.#options.leaseMs
       const task = await store.take(this.#lease(), store.now(), {
         except: [...this.#running.keys()],
         ...!mayTakeOver && { endedByMs: 0 }

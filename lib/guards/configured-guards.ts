@@ -63,7 +63,7 @@ export function configuredGuards (settings: readonly GuardSettings[], deps?: Jud
     }
     layers.push(new JudgeGuard(guard, judge, deps.onUnavailable))
     const { stages } = judge
-    if (stages !== undefined) layers.push({ stages: call => inspects(guard, call) ? stages : {} })
+    if (stages !== undefined) layers.push({ kind: 'stages', stages: call => inspects(guard, call) ? stages : {} })
   }
   return {
     layers,
@@ -106,6 +106,7 @@ function reversibleGuards (
  */
 function lookalikeLayer ({ placeholdersOf }: ReversibleGuards): FilterLayer {
   return {
+    kind: 'filters',
     filter: (call, points) => {
       if (points.includes('answer') || points.includes('tool_call')) return undefined
       const placeholders = placeholdersOf(call)
@@ -120,6 +121,7 @@ function patternLayer (
 ): FilterLayer & { readonly group: FilterGuard[] } {
   return {
     group,
+    kind: 'filters',
     filter: (call, points) => {
       const rules = group.flatMap(({ settings, rules }) =>
         settings.at.some(point => points.includes(point)) && inspects(settings, call) ? rules : []

@@ -25,6 +25,7 @@ const maxReason = 300
 
 /** A configured guard that asks a judge: its settings say which calls and points, and what a finding does. */
 export class JudgeGuard implements JudgeLayer {
+  readonly kind = 'judge'
   readonly #settings: GuardSettings
   readonly #judge: Judge
   readonly #points: readonly GuardPoint[]

@@ -38,12 +38,14 @@ export type TextLayer = FilterLayer | JudgeLayer | StageLayer
 
 /** Guards that search a text together. */
 export interface FilterLayer {
+  readonly kind: 'filters'
   /** Returns the filter for these points of a call; `undefined` if there is none. */
   readonly filter: (call: RoutedCall<unknown>, points: readonly GuardPoint[]) => TextFilter | undefined
 }
 
 /** An asynchronous guard. */
 export interface JudgeLayer {
+  readonly kind: 'judge'
   /**
    * Returns the judge for the texts of a call.
    *
@@ -58,20 +60,21 @@ export interface JudgeLayer {
 
 /** A guard module with stages of a pipeline. */
 export interface StageLayer {
+  readonly kind: 'stages'
   /** Returns the stages that a call passes through. */
   readonly stages: (call: RoutedCall<unknown>) => ModuleStages
 }
 
 /** Lists what guards may spend on a request. */
 export function spendingOn ({ layers }: TextGuards, call: RoutedCall<unknown>): JudgeSpending[] {
-  return layers.flatMap(layer => 'forCall' in layer ? layer.spends?.(call) ?? [] : [])
+  return layers.flatMap(layer => layer.kind === 'judge' ? layer.spends?.(call) ?? [] : [])
 }
 
 /** Returns true if a guard may change or refuse the answer of a call. */
 export function altersAnswer ({ layers, reversible }: TextGuards, call: RoutedCall<unknown>): boolean {
   return reversible?.restores(call) !== undefined || layers.some(layer => {
-    if ('filter' in layer) return layer.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
-    if ('forCall' in layer) return layer.forCall(call, 'answer')?.alters === true
+    if (layer.kind === 'filters') return layer.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
+    if (layer.kind === 'judge') return layer.forCall(call, 'answer')?.alters === true
     return layer.stages(call).answer !== undefined
   })
 }

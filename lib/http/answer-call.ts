@@ -53,7 +53,7 @@ export interface AnswerOptions {
  *
  * @param target the endpoint, or why none serves the request
  */
-export type AnswerCall = (
+export type AnswerRequest = (
   context: Context,
   target: Endpoint | GatewayError,
   params?: Record<string, string>
@@ -71,7 +71,7 @@ export interface AnswerDeps {
  * Returns the function that answers requests. It bypasses the writer of Koa (`ctx.respond = false`):
  * handing Koa a stream costs half as much again per event, and Koa would truncate a failing stream silently.
  */
-export function answerCalls (deps: AnswerDeps): AnswerCall {
+export function answerCalls (deps: AnswerDeps): AnswerRequest {
   return async (context, target, params = {}) => {
     context.respond = false
     try {
@@ -158,10 +158,10 @@ class CallInFlight extends RingMember implements OpenCall, EvictableCall {
   }
 
   async #write (reply: Reply): Promise<void> {
-    const captured = this.#call.record.bodies?.watch(reply) ?? reply
+    const watched = this.#call.record.bodies?.watch(reply) ?? reply
     const { admission, bounds, options: { addHeaders } } = this.#deps
-    const { restoreForCaller } = captured
-    await writeReply(restoreForCaller === undefined ? captured : await restoreForCaller(captured), {
+    const { restoreForCaller } = watched
+    await writeReply(restoreForCaller === undefined ? watched : await restoreForCaller(watched), {
       response: this.#response,
       call: this.#call,
       graceMs: bounds().graceMs,

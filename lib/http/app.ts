@@ -10,11 +10,11 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { Router, type Layer } from '@koa/router'
 import { GatewayError } from '../core/errors.ts'
 import { Admission, type AdmissionBounds } from './admission.ts'
-import { answerCalls, type AnswerCall, type AnswerOptions, type CallBounds } from './answer-call.ts'
+import { answerCalls, type AnswerRequest, type AnswerOptions, type CallBounds } from './answer-call.ts'
 import { allowOrigins } from './cors.ts'
 import { NotFound } from './not-found.ts'
 import { OpenCalls } from './open-calls.ts'
-import { checkRequests, Pipelining } from './request-checks.ts'
+import { checkRequests, QueuedRequests } from './request-checks.ts'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Endpoint } from '../core/endpoint.ts'
 
@@ -63,7 +63,7 @@ export function createApp (options: AppOptions): App {
   let { bounds } = options
   const open = new OpenCalls()
   const admission = new Admission(bounds)
-  const pipelining = new Pipelining(bounds.pipelinedRequests)
+  const pipelining = new QueuedRequests(bounds.pipelinedRequests)
   const answer = answerCalls({ options, bounds: () => bounds, admission, open })
   const middleware = nested([
     allowOrigins(corsOrigins, live.endpoints),
@@ -108,7 +108,7 @@ function nested (steps: readonly Middleware[]): Middleware {
  *
  * @param live its endpoints must always have the same paths in the same order
  */
-function endpointRoutes (live: AppOptions['live'], answer: AnswerCall): readonly Middleware[] {
+function endpointRoutes (live: AppOptions['live'], answer: AnswerRequest): readonly Middleware[] {
   const byPath = new Map<string, Map<string, number>>()
   const router = new Router()
   for (const [index, { method, path }] of live.endpoints.entries()) {

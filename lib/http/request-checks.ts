@@ -12,7 +12,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Context, Middleware } from 'koa'
-import type { AnswerCall } from './answer-call.ts'
+import type { AnswerRequest } from './answer-call.ts'
 
 /**
  * Answers input that is not a request: bytes that are not HTTP, headers that are too large or never arrive.
@@ -68,9 +68,9 @@ const phrases: ReadonlyMap<number, string> = new Map([
 
 /** Returns middleware that limits the requests waiting on each connection, and checks every other request. */
 export function checkRequests (
-  pipelining: Pipelining,
+  pipelining: QueuedRequests,
   allowsHost: (header: string) => boolean,
-  answer: AnswerCall
+  answer: AnswerRequest
 ): Middleware {
   return (context, next) => {
     const decision = isPipelined(context.res) ? pipelining.admit(context.req, context.res) : 'serve'
@@ -97,7 +97,7 @@ function tooManyPipelined (limit: number): GatewayError {
  * would become a call. The first request above the limit is refused, and its connection ends with that
  * reply; later requests are dropped.
  */
-export class Pipelining {
+export class QueuedRequests {
   /** Answers that a connection may wait for. */
   maxPipelined: number
   readonly #waiting = new WeakMap<Socket, number>()

@@ -112,7 +112,10 @@ export function pieceOf (place: TextPlace, textName = 'text'): TextPlace {
   return { ...place, isPiece: true, textName }
 }
 
-/** Returns the replacement of a text; ignored for `fixed` places. May throw. */
+/**
+ * Returns the replacement of a text. It is called for every text that guards may see; the result is ignored at
+ * `fixed` places, where a guard can only throw to refuse the call.
+ */
 export type ReplaceText = (text: string, place: TextPlace) => string
 
 /** Replaces a value according to the table's nodes. */
@@ -183,6 +186,7 @@ export class PlaceTable {
         const other = await inSlices(second, nodes, below) as unknown[]
         return one === first && other === second ? value : one.concat(other)
       }
+      // Visited twice in the same order: to collect the children, then to put in their replacements.
       const inside: Array<Parameters<ReplaceValue>> = []
       this.#replace(value, nodes, below, replace, (...one) => {
         inside.push(one)
@@ -218,7 +222,7 @@ export class PlaceTable {
     if (Array.isArray(value)) {
       return replaceItems(value, childrenOf(nodes, ({ item }) => item), place, inner)
     }
-    return this.#replaceMembers(value as JsonObject, typed(value as JsonObject, nodes), place, replace, inner)
+    return this.#replaceMembers(value as JsonObject, nodesForType(value as JsonObject, nodes), place, replace, inner)
   }
 
   #replaceMembers (
@@ -402,7 +406,7 @@ function hasChildren ({ item, members, types }: Node): boolean {
 }
 
 /** Puts the nodes for an object's type before those for any type. */
-function typed (object: JsonObject, nodes: readonly Node[]): readonly Node[] {
+function nodesForType (object: JsonObject, nodes: readonly Node[]): readonly Node[] {
   const name = object['type'] ?? object['role']
   const own = typeof name !== 'string' ? [] : childrenOf(nodes, ({ types }) => types.get(name))
   return own.length === 0 ? nodes : [...own, ...nodes]

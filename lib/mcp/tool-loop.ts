@@ -3,7 +3,7 @@
  * with their results.
  */
 
-import { startDeadline } from '../async/start-deadline.ts'
+import { startDeadline, type Deadline } from '../async/start-deadline.ts'
 import { extend } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once } from '../pipeline/sources.ts'
@@ -74,7 +74,7 @@ export class ToolLoop {
   readonly #seesImages: LoopOptions['seesImages']
   readonly #canAffordTurn: LoopOptions['canAffordTurn']
   readonly #callerFunctions: ReadonlySet<string>
-  readonly #clock
+  readonly #deadline: Deadline
   readonly #texts: ToolTexts
   readonly #errors: Record<string, ToolServerError>
   /** True in dialects that report server tools and their calls. */
@@ -97,7 +97,7 @@ export class ToolLoop {
     this.#seesImages = seesImages
     this.#canAffordTurn = canAffordTurn
     this.#callerFunctions = callerFunctions(call.request)
-    this.#clock = startDeadline(bounds.loopMs, call.signal)
+    this.#deadline = startDeadline(bounds.loopMs, call.signal)
     this.#errors = { ...open.errors }
     this.#reportsTools = call.request.toolApproval !== undefined
     this.#texts = new ToolTexts(textGuards, call)
@@ -105,7 +105,7 @@ export class ToolLoop {
 
   /** Stops the timer, and tools whose results are no longer needed. */
   end (): void {
-    this.#clock.end()
+    this.#deadline.end()
   }
 
   async * turns (): AsyncGenerator<ChatBatch> {
@@ -175,7 +175,7 @@ export class ToolLoop {
     const calls = hasCompleteCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
     const stop = this.#bounds.stopReason(calls, {
       turn: number,
-      outOfTime: this.#clock.passed(),
+      outOfTime: this.#deadline.passed(),
       tokens: this.#call.record.usage.total?.totalTokens ?? 0,
       canAffordTurn: () => this.#canAffordTurn(call)
     })
@@ -224,7 +224,7 @@ export class ToolLoop {
       await this.#texts.called(calls),
       this.#open,
       {
-        signal: this.#clock.signal,
+        signal: this.#deadline.signal,
         emitProgress,
         seesImages,
         refusals,

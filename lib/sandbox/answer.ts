@@ -17,7 +17,7 @@ import { nowSeconds } from '../core/reply.ts'
 
 export type Finish = 'stop' | 'length' | 'tool_calls' | 'function_call' | 'content_filter'
 
-export interface AnswerCall {
+export interface AnswerToolCall {
   readonly id: string
   readonly kind: ToolKind
   readonly name: string
@@ -30,7 +30,7 @@ export interface AnswerChoice {
   readonly text: readonly string[]
   /** True if the text is a refusal. */
   readonly refused: boolean
-  readonly calls: readonly AnswerCall[]
+  readonly calls: readonly AnswerToolCall[]
   readonly finish: Finish
 }
 
@@ -132,7 +132,7 @@ function stopped (text: string, stop: ChatBody['stop']): string {
   return cuts.length === 0 ? text : text.slice(0, Math.min(...cuts))
 }
 
-function finishOf (body: ChatBody, calls: readonly AnswerCall[]): Finish {
+function finishOf (body: ChatBody, calls: readonly AnswerToolCall[]): Finish {
   const [first] = calls
   if (first === undefined) return 'stop'
   if (first.kind === 'legacy') return 'function_call'

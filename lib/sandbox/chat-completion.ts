@@ -1,6 +1,6 @@
 /** Prints an answer as one `chat.completion` object. */
 
-import { countCompletion, type AnswerCall, type AnswerChoice, type ChatAnswer } from './answer.ts'
+import { countCompletion, type AnswerToolCall, type AnswerChoice, type ChatAnswer } from './answer.ts'
 import { tokenLogprobs, type TokenLogprobs } from './tokens.ts'
 import type { ChatBody } from './chat-body.ts'
 
@@ -50,7 +50,7 @@ function messageOf ({ reasoning, text, refused, calls }: AnswerChoice): object {
   }
 }
 
-function callsOf (first: AnswerCall, calls: readonly AnswerCall[]): object {
+function callsOf (first: AnswerToolCall, calls: readonly AnswerToolCall[]): object {
   if (first.kind === 'legacy') {
     return { function_call: { name: first.name, arguments: first.tokens.join('') } }
   }

@@ -5,7 +5,7 @@
 
 import { chatUsage, logprobsOf } from './chat-completion.ts'
 import { tokenLogprobs } from './tokens.ts'
-import type { AnswerCall, AnswerChoice, ChatAnswer } from './answer.ts'
+import type { AnswerToolCall, AnswerChoice, ChatAnswer } from './answer.ts'
 import type { ChatBody } from './chat-body.ts'
 import type { Step } from './script.ts'
 
@@ -86,7 +86,7 @@ function * piecesOf (choice: AnswerChoice, body: ChatBody): Generator<Piece, voi
   yield { delta: {}, finish, words: 0 }
 }
 
-function startOf ({ id, kind, name }: AnswerCall, index: number): object {
+function startOf ({ id, kind, name }: AnswerToolCall, index: number): object {
   if (kind === 'legacy') return { function_call: { name, arguments: '' } }
   return {
     tool_calls: [kind === 'custom'
@@ -95,7 +95,7 @@ function startOf ({ id, kind, name }: AnswerCall, index: number): object {
   }
 }
 
-function partOf ({ kind }: AnswerCall, index: number, token: string): object {
+function partOf ({ kind }: AnswerToolCall, index: number, token: string): object {
   if (kind === 'legacy') return { function_call: { arguments: token } }
   return {
     tool_calls: [kind === 'custom'

@@ -12,18 +12,19 @@ export function countOnly ({
   limiter,
   settings
 }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
-  const reserve = async <C extends AuthedCall>(call: C, parties: readonly Party[]): Promise<C> => {
+  const count = async <C extends AuthedCall>(call: C, parties: readonly Party[]): Promise<C> => {
     const accounts = limitAccountsOf(parties.map(party => ({ ...party, limits: usageLimits(party.limits) })))
     const decision = await awaitDecision(
       limiter,
       limiter.reserve({ accounts, wanted: {}, purpose: 'count' }),
       call.signal
     )
+    // always admitted: no limit refuses what is only counted
     if (decision.admitted) call.record.limits.reservation = decision.reservation
     return call
   }
   return map(<C extends AuthedCall>(call: C): C | Promise<C> => {
     const parties = limitedParties(call.key, settings.limits.defaultKeyLimits)
-    return parties.length === 0 ? call : reserve(call, parties)
+    return parties.length === 0 ? call : count(call, parties)
   })
 }

@@ -139,9 +139,9 @@ function ticketOf (
   } = call.record
   call.record.cost.chargedNanoUsd = reservedNanoUsd
   // The answer replaces its own part of the charge, not what guards and failed attempts have cost.
-  const besideNanoUsd =
+  const extraNanoUsd =
     models === undefined ? 0 : costOfJudged(judgeRequests, models) + costOfWasted(call.record, models)
-  const chargedNanoUsd = reservedNanoUsd && Math.max(0, reservedNanoUsd - besideNanoUsd)
+  const chargedNanoUsd = reservedNanoUsd && Math.max(0, reservedNanoUsd - extraNanoUsd)
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),

@@ -39,7 +39,7 @@ export function inspectAnswer<R> (
 ): Stage<RoutedCall<R>, Batch<R, ChatEvent>> {
   if (guards === undefined) return answer
   return guards.layers.reduce((before, layer) => flatMap(call => {
-    if ('stages' in layer) {
+    if (layer.kind === 'stages') {
       const batches = before(once(call))
       const { answer: stage } = layer.stages(call)
       // a module's stage returns batches of the call it was given
@@ -64,7 +64,7 @@ function inspectionBy (
   call: RoutedCall<unknown>,
   direct: DirectTexts | undefined
 ): Inspection | undefined {
-  if ('forCall' in layer) {
+  if (layer.kind === 'judge') {
     const judge = layer.forCall(call, 'answer')
     return judge && {
       inspector: new StreamJudge(judge, direct),

@@ -88,7 +88,7 @@ function replaceBy<R> (
   inspections: Array<Promise<unknown>> | undefined
 ): RoutedCall<R> | Promise<RoutedCall<R>> {
   const failed = (error: unknown): never => refuse(call, error)
-  if ('forCall' in layer) {
+  if (layer.kind === 'judge') {
     const judge = layer.forCall(call, 'request')
     if (judge === undefined) return call
     const inspection = judgeTexts(judge, call, replaceTexts)
@@ -97,7 +97,7 @@ function replaceBy<R> (
     inspections.push(inspection)
     return call
   }
-  if ('stages' in layer) return passed(call, layer.stages(call).request)
+  if (layer.kind === 'stages') return passed(call, layer.stages(call).request)
   const filters = new TextFilters(layer, call, 'request')
   if (filters.isEmpty) return call
   try {

@@ -73,8 +73,8 @@ async function inspectOnce<T> (
   value: T,
   replaceTexts: ReplaceValue<T>
 ): Promise<T> {
-  if ('stages' in layer) return value
-  if ('forCall' in layer) {
+  if (layer.kind === 'stages') return value
+  if (layer.kind === 'judge') {
     const judge = layer.forCall(call, 'answer')
     return judge === undefined ? value : await judgeTexts(judge, value, replaceTexts)
   }

@@ -17,6 +17,8 @@ const keptForMs = 600_000
 
 /** Responses hidden at once if a key exceeds its limit, and responses deleted per statement. */
 const rowsAtOnce = 16
+/** The expiry of hidden responses: no time is before it. */
+const hiddenAtMs = 0
 /** Items and stream frames deleted per statement. */
 const itemsAtOnce = 1000
 const framesAtOnce = 16
@@ -48,7 +50,7 @@ export class ResponseRoom {
    * @param id the response just stored: it and the responses that it continues are kept even if they exceed
    *   the limit by themselves
    */
-  async make (
+  async makeRoom (
     keyId: string,
     id: string,
     sizeBytes: number,
@@ -56,6 +58,7 @@ export class ResponseRoom {
     nowMs: number
   ): Promise<void> {
     this.#nowMs = nowMs
+    // unknown at first: counted at once
     const added = (this.#added.get(keyId)?.bytes ?? maxBytesPerKey) + sizeBytes
     const isCounted = added < maxBytesPerKey * recountShare
     this.#added.set(keyId, { bytes: isCounted ? added : 0, atMs: nowMs })
@@ -85,14 +88,14 @@ export class ResponseRoom {
       async () =>
         await this.#query
           .updateTable('responses')
-          .set({ expires_at_ms: 0 })
+          .set({ expires_at_ms: hiddenAtMs })
           .where('id', 'in', query =>
             query
               .selectFrom('responses')
               .select('id')
               .where('key_id', '=', keyId)
               .where('id', '!=', exceptId)
-              .where('expires_at_ms', '>', 0)
+              .where('expires_at_ms', '>', hiddenAtMs)
               .orderBy('created_at_ms')
               .limit(rowsAtOnce)
           )

@@ -190,7 +190,7 @@ export class ResponseStore implements ResponseArchive {
   }
 
   async #makeRoom (keyId: string, id: string, addedBytes: number): Promise<void> {
-    await this.#room.make(keyId, id, addedBytes, this.#options().maxBytesPerKey, this.now())
+    await this.#room.makeRoom(keyId, id, addedBytes, this.#options().maxBytesPerKey, this.now())
   }
 
   /**

@@ -48,20 +48,20 @@ export function chargeOf (
 ): Charge {
   const { cost: { chargedNanoUsd, maxCostNanoUsd } } = record
   const answer = answerUsage(record)
-  const beside = extraUsage(record, models)
+  const extra = extraUsage(record, models)
   const cost = callCost(record, answer, models)
-  const charged = chargedCost(record, cost.nanoUsd, beside.nanoUsd)
+  const charged = chargedCost(record, cost.nanoUsd, extra.nanoUsd)
   return {
-    usage: addUsage(answer.usage, beside.usage),
+    usage: addUsage(answer.usage, extra.usage),
     nanoUsd: isOpenEnded ? interruptedCost(record, charged) : charged,
     isEstimated:
       answer.estimated ||
-      beside.estimated ||
+      extra.estimated ||
       cost.estimated ||
       chargedNanoUsd !== undefined ||
       (isOpenEnded && maxCostNanoUsd !== undefined),
-    wastedTokens: beside.wastedTokens,
-    wastedNanoUsd: beside.wastedNanoUsd
+    wastedTokens: extra.wastedTokens,
+    wastedNanoUsd: extra.wastedNanoUsd
   }
 }
 
@@ -152,22 +152,27 @@ const nothing: ExtraUsage = {
 }
 
 function extraUsage (record: CallRecord, models: PricedModels): ExtraUsage {
-  const { usage: { judgeRequests = [], wasted: failed = [] } } = record
-  if (failed.length === 0 && judgeRequests.length === 0) return nothing
-  const wasted = failed.map(request => wasteOf(request, record, models))
-  const all = [...wasted, ...judgeRequests]
-  const wastedNanoUsd = costOfWasted(record, models)
+  const { usage: { judgeRequests = [] } } = record
+  const wastes = wastesOf(record, models)
+  const all = [...wastes, ...judgeRequests]
+  if (all.length === 0) return nothing
+  const wastedNanoUsd = chargedFor(wastes, record)
   return {
     usage: all.reduce<Usage | undefined>((sum, one) => addUsage(sum, one.usage), undefined),
     estimated: all.some(one => one.estimated),
     nanoUsd: wastedNanoUsd + costOfJudged(judgeRequests, models),
-    wastedTokens: wasted.length === 0 ? null : tokensOfWasted(wasted),
-    wastedNanoUsd: wasted.length === 0 ? null : boundedInteger(wastedNanoUsd, maxNanoUsd)
+    wastedTokens: wastes.length === 0 ? null : tokensOfWasted(wastes),
+    wastedNanoUsd: wastes.length === 0 ? null : boundedInteger(wastedNanoUsd, maxNanoUsd)
   }
 }
 
 interface Waste extends Cost {
   readonly usage: Usage | undefined
+}
+
+/** Returns the usage and cost of each failed request. */
+function wastesOf (record: CallRecord, models: PricedModels): readonly Waste[] {
+  return (record.usage.wasted ?? []).map(request => wasteOf(request, record, models))
 }
 
 /** Returns the usage and cost of a failed request. */
@@ -213,9 +218,12 @@ function tokensOfWasted (wasted: readonly Waste[]): number | null {
 
 /** Returns the cost of a call's failed requests so far, in billionths of a dollar. */
 export function costOfWasted (record: CallRecord, models: PricedModels): number {
-  const { usage: { wasted }, caller: { usesOwnProviderKey } } = record
-  if (wasted === undefined || usesOwnProviderKey === true) return 0 // the provider bills the caller
-  return wasted.reduce((sum, request) => sum + (wasteOf(request, record, models).nanoUsd ?? 0), 0)
+  return chargedFor(wastesOf(record, models), record)
+}
+
+function chargedFor (wastes: readonly Waste[], { caller: { usesOwnProviderKey } }: CallRecord): number {
+  if (usesOwnProviderKey === true) return 0 // the provider bills the caller
+  return wastes.reduce((sum, { nanoUsd }) => sum + (nanoUsd ?? 0), 0)
 }
 
 /** Returns billionths of a dollar. Guards use the gateway's provider keys. */
@@ -236,13 +244,13 @@ export function costOfJudged (
 function chargedCost (
   record: CallRecord,
   nanoUsd: number | undefined,
-  besideNanoUsd: number
+  extraNanoUsd: number
 ): number | null {
   const { cost: { chargedNanoUsd, refundedNanoUsd = 0, isPaidByReceipt } } = record
   if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, maxNanoUsd)
   const cost = isPaidByReceipt ? 0 : boundedInteger(nanoUsd, maxNanoUsd)
-  if (cost === null && besideNanoUsd === 0 && refundedNanoUsd === 0) return null
-  return Math.min((cost ?? 0) + besideNanoUsd, maxNanoUsd) - refundedNanoUsd
+  if (cost === null && extraNanoUsd === 0 && refundedNanoUsd === 0) return null
+  return Math.min((cost ?? 0) + extraNanoUsd, maxNanoUsd) - refundedNanoUsd
 }
 
 /**

@@ -27,7 +27,7 @@ export class Journal {
   #lines: string[] = []
   #appended: Promise<void> | undefined
   #error: unknown
-  #failedMs = -Infinity
+  #failedAtMs = -Infinity
   #hasIncompleteLine = false
   #size = 0
 
@@ -77,7 +77,7 @@ export class Journal {
   }
 
   #flushUnlessFailed (): void {
-    if (performance.now() - this.#failedMs > retryMs) this.flush()
+    if (performance.now() - this.#failedAtMs > retryMs) this.flush()
   }
 
   /** Writes all pending lines now. */
@@ -136,7 +136,7 @@ export class Journal {
 
   #failed (error: unknown): void {
     this.#error = error
-    this.#failedMs = performance.now()
+    this.#failedAtMs = performance.now()
   }
 
   /** Writes all lines to a new file and renames it over this one. */

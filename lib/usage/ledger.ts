@@ -77,7 +77,7 @@ export class Ledger {
   #overflow = 0
   #dropped = 0
   #failures = 0
-  #emptiedMs = 0
+  #emptiedAtMs = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
   #importing: Promise<void> | undefined
@@ -276,8 +276,8 @@ export class Ledger {
     if (this.#overflow > 0) return this.#importOverflow()
     // Every row in memory is in the database, so the journal can drop them.
     const nowMs = performance.now()
-    if (nowMs - this.#emptiedMs < emptyEveryMs) return
-    this.#emptiedMs = nowMs
+    if (nowMs - this.#emptiedAtMs < emptyEveryMs) return
+    this.#emptiedAtMs = nowMs
     this.#journal.replace(this.#openLines)
   }
 

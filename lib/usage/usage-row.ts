@@ -74,7 +74,7 @@ export function printBegunRow (
   if (trace !== undefined) return undefined // the full row carries it, for its span after a kill
   if (record.usage.judgeRequests !== undefined) return undefined // guards have already spent money
   const { tags, endUser, session, metadata, parties } = record.caller
-  if (tags ?? endUser ?? session ?? metadata ?? parties) return undefined
+  if ([tags, endUser, session, metadata, parties].some(value => value !== undefined)) return undefined
   const id = record.limits.rowId ?? rowId()
   const atMs = Math.round(steadyNow() - performance.now() + receivedAtMs)
   const tokens = Math.ceil(bodyBytes / charactersPerToken)

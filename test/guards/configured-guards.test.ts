@@ -20,7 +20,7 @@ function masked (
 ): string {
   const call = routedCall({}, { key, record: new CallRecord('chat') })
   return configuredGuards([...stages]).layers.reduce((left, layer) => {
-    const filter = 'filter' in layer ? layer.filter(call, points) : undefined
+    const filter = layer.kind === 'filters' ? layer.filter(call, points) : undefined
     return filter === undefined ? left : replaceFindings(filter, left)
   }, text)
 }

@@ -93,7 +93,7 @@ t.test('a stream split at any position is masked like the complete text', async 
       const expected = replaceFindings(new PatternFilter(rules, 'answer', complete), pieces.join(''))
       const filter = new PatternFilter(rules, 'answer', streamed)
       const held = new StreamFilter(
-        new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
+        new TextFilters({ kind: 'filters', filter: () => filter }, routedCall({}), 'answer'),
         undefined
       )
       const out: ChatEvent[] = []

@@ -159,7 +159,7 @@ t.test(
     t.match(sent, new RegExp(`^${name} <TEXT_[a-z2-7]{8}>$`))
     t.equal(restored(sent, after), 'ada@example.com <EMAIL_aaaaaaaa>')
     t.equal(new PlaceholderFilter(after).at(fixed), undefined)
-    const layer = { filter: () => new LookalikeFilter(after) }
+    const layer = { kind: 'filters', filter: () => new LookalikeFilter(after) } as const
     t.equal(new TextFilters(layer, routedCall({}), 'request').at(fixed), undefined)
     t.end()
   }

@@ -17,7 +17,7 @@ import type { ChatEvent } from '../../lib/core/events.ts'
 function held (word: string, reach?: number): StreamFilter {
   const filter = wordFilter(word, reach)
   return new StreamFilter(
-    new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
+    new TextFilters({ kind: 'filters', filter: () => filter }, routedCall({}), 'answer'),
     messages.direct?.texts
   )
 }
@@ -159,7 +159,7 @@ const event: fc.Arbitrary<ChatEvent> = fc.oneof(
 t.test('a word split across unknown events refuses the answer', async t => {
   const filter = wordFilter('abc')
   const texts = new StreamFilter(
-    new TextFilters({ filter: () => filter }, routedCall({}), 'answer'),
+    new TextFilters({ kind: 'filters', filter: () => filter }, routedCall({}), 'answer'),
     responsesDirectTexts
   )
   const type = 'response.new_text.delta'
@@ -224,7 +224,7 @@ t.test('a reported word is counted once, wherever it is split', async t => {
   await holdsAsync(t, fc.asyncProperty(someText, async pieces => {
     const complete = await counted(filter => filter.find(pieces.join(''), 0, Infinity))
     const streamed = await counted(filter => through(
-      new StreamFilter(new TextFilters({ filter: () => filter }, routedCall({}), 'answer'), undefined),
+      new StreamFilter(new TextFilters({ kind: 'filters', filter: () => filter }, routedCall({}), 'answer'), undefined),
       pieces.map(piece => text(piece))
     ))
     return complete === streamed
@@ -309,7 +309,7 @@ function frame (name: string, fields: object): ChatEvent {
 
 function inResponses (events: readonly ChatEvent[]): Promise<ChatEvent[]> {
   const filter = wordFilter('abc')
-  const filters = new TextFilters({ filter: () => filter }, routedCall({}), 'answer')
+  const filters = new TextFilters({ kind: 'filters', filter: () => filter }, routedCall({}), 'answer')
   return through(new StreamFilter(filters, responsesDirectTexts), events)
 }
 

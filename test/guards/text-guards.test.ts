@@ -7,7 +7,7 @@ import { wordFilter } from '../support/word-stages.ts'
 
 t.test('each place is inspected by the guards of its points', t => {
   const wanted: Array<readonly GuardPoint[]> = []
-  const stages = { filter: (_call: unknown, points: readonly GuardPoint[]) => {
+  const stages = { kind: 'filters' as const, filter: (_call: unknown, points: readonly GuardPoint[]) => {
     wanted.push(points)
     return points.includes('tool_result') ? wordFilter('ab') : undefined
   } }
@@ -18,6 +18,6 @@ t.test('each place is inspected by the guards of its points', t => {
   t.equal(filters.replace('ab', toolCall), 'ab')
   t.equal(filters.replace('ab', toolResult), '(an island)')
   t.equal(filters.replace('ab', fixed), 'ab', 'which no guard inspects')
-  t.ok(new TextFilters({ filter: () => undefined }, routedCall({}), 'request').isEmpty)
+  t.ok(new TextFilters({ kind: 'filters', filter: () => undefined }, routedCall({}), 'request').isEmpty)
   t.end()
 })

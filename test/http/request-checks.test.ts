@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { request } from 'undici'
 import { isPipelined } from '../../lib/http/node-internals.ts'
-import { allowedHosts, refuseMalformed, Pipelining } from '../../lib/http/request-checks.ts'
+import { allowedHosts, refuseMalformed, QueuedRequests } from '../../lib/http/request-checks.ts'
 import { raw, rest, requestText } from '../support/raw.ts'
 import { refusal, smallApp } from '../support/small-app.ts'
 import { httpServer } from '../support/http-server.ts'
@@ -175,7 +175,7 @@ t.test('the maximum number of pipelined requests is served', async t => {
 t.test(
   'a limit lowered below the pending requests refuses the next one and serves those',
   async t => {
-    const pipelining = new Pipelining(16)
+    const pipelining = new QueuedRequests(16)
     const open: ServerResponse[] = []
     let dropped = 0
     const { url } = await httpServer(t, (request, response) => {

@@ -55,7 +55,7 @@ t.test('the first batch has visible output, and the last one all held text', asy
 
 t.test('batches are unchanged if no guard inspects the call', async t => {
   const lists = [[start], [text(word)]]
-  t.same((await answered(lists, undefined, { layers: [{ filter: () => undefined }] })).batches, lists)
+  t.same((await answered(lists, undefined, { layers: [{ kind: 'filters', filter: () => undefined }] })).batches, lists)
 })
 
 t.test(
@@ -176,6 +176,7 @@ t.test('a guard that only reports passes batches on at once, and refuses none fo
   let inspected = 0
   const stages: TextGuards = {
     layers: [{
+      kind: 'judge',
       forCall: () => ({
         alters: false,
         window: undefined,
@@ -213,6 +214,7 @@ t.test('a refused answer does not wait for its provider, whose request is aborte
   const refusal = new GatewayError('content_refused')
   const stages: TextGuards = {
     layers: [{
+      kind: 'judge',
       forCall: () => ({
         alters: true,
         window: { characters: 800, overlap: 200, maxWaitMs: 1000 },

@@ -35,7 +35,7 @@ t.test('findings in a request are replaced, and a request without any is the sam
   const same = { texts: ['x'], signed: 'y' }
   t.equal(await passed(same), same)
   t.equal(
-    await passed({ ...same, texts: same.texts }, { layers: [{ filter: () => undefined }] }).then(
+    await passed({ ...same, texts: same.texts }, { layers: [{ kind: 'filters', filter: () => undefined }] }).then(
       ({ texts }) => texts
     ),
     same.texts,
@@ -64,6 +64,7 @@ t.test('a long text is searched once, however many turns that takes', async t =>
   let characters = 0
   const stages: TextGuards = {
     layers: [{
+      kind: 'filters',
       filter: () => ({
         reach: 10,
         alters: true,

@@ -18,7 +18,7 @@ t.test(
     const room = new ResponseRoom(query, use, new LongTexts(database, use, 'responses'))
     const countsOf = async (keyId: string, nowMs: number): Promise<number> => {
       counts = 0
-      await room.make(keyId, 'newest', 10, 1000, nowMs)
+      await room.makeRoom(keyId, 'newest', 10, 1000, nowMs)
       return counts
     }
     t.same([await countsOf('a', 0), await countsOf('a', 1), await countsOf('b', 1)], [1, 0, 1])

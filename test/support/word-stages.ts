@@ -38,7 +38,7 @@ export function wordStages (
   const filter = wordFilter(found)
   return {
     layers: [
-      { filter: (_call, wanted) => (wanted.some(point => points.includes(point)) ? filter : undefined) }
+      { kind: 'filters', filter: (_call, wanted) => (wanted.some(point => points.includes(point)) ? filter : undefined) }
     ]
   }
 }
