@@ -24,7 +24,7 @@ import { createHttpServer, type HttpServer } from './http/create-server.ts'
 import { addLitellmHeaders } from './http/litellm-headers.ts'
 import type { Address } from './http/listen.ts'
 import { openFiles } from './http/open-files.ts'
-import { afterRecording, createLimiter, type Limiter } from './limits/limiter.ts'
+import { afterImport, createLimiter, type Limiter } from './limits/limiter.ts'
 import { loggableError } from './text/describe-error.ts'
 import type { SharedTexts } from './cache/entries.ts'
 import type { LiveConfiguration } from './config/live-configuration.ts'
@@ -273,7 +273,7 @@ function lastingOptions (
     degraded,
     journalSent: recorder.journalSent,
     onMirrored: recorder.endDetached,
-    limiter: afterRecording(limiter, () => recorder.importing),
+    limiter: afterImport(limiter, () => recorder.importing),
     beginTrace: tracer?.begin,
     captureContent: tracer?.captureContent,
     deferrals: work?.deferrals,

@@ -77,7 +77,6 @@ export const compactDocs: Docs = {
 
 const validResponses = validate(ResponsesRequest)
 
-/** Serves POST /v1/responses. */
 export function responses (services: Services, options: RequestStageOptions = {}): Handler<Call> {
   const dialect = responsesDialect(services.responseStore)
   const inBackground = answerInBackground(services, resumedConversation(services, dialect))

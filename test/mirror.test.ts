@@ -102,8 +102,8 @@ const elsewhere: Reasons = {
   'usage/watch-reports': ['alerts/alert-rules', 'reads what is decided on there'],
   'usage/usage-summary': ['pipelines/admin/usage', 'adds up what is read there'],
   'wire/openapi-headers': ['wire/openapi', 'a part of the document'],
-  'wire/openapi-responses': ['wire/openapi', 'as above'],
-  'wire/openapi-schemas': ['wire/openapi', 'as above'],
+  'wire/openapi-responses': ['wire/openapi', 'a part of the document'],
+  'wire/openapi-schemas': ['wire/openapi', 'a part of the document'],
   'json/read-long-string': ['json/parse-in-slices', 'reads the long strings of the parser'],
   'keys/party-limits': ['pipelines/admin/keys', 'renames what the admin API sends'],
   'keys/key-poller': ['keys/key-store', 'reads what other processes wrote there'],
@@ -125,7 +125,7 @@ const elsewhere: Reasons = {
   'stores/migrations/budget-steps': ['stores/migrations', 'a list of steps'],
   'stores/migrations/usage-steps': ['stores/migrations', 'a list of steps'],
   'stores/response-frames': ['stores/response-store', 'a part of the store of responses'],
-  'stores/stored-conversations': ['stores/response-store', 'as above'],
+  'stores/stored-conversations': ['stores/response-store', 'a part of the store of responses'],
   'stores/replaced-row': ['stores/insert-usage', 'says which rows are replaced there'],
   'stores/usage-rollups': ['stores/insert-usage', 'says what adds up there'],
   'stores/prune-rollups': ['stores/prune-usage', 'prunes beside the records'],
@@ -171,7 +171,7 @@ const parts: Reasons = {
     'stores/postgres',
     'an engine of the store: what it does in its own way; the rest is in every test of the store'
   ],
-  'stores/sqlite': ['stores/database', 'as above'],
+  'stores/sqlite': ['stores/database', 'an engine of the store, which every test of the store runs'],
   sandbox: ['sandbox/answer', 'a simulator: what it answers, and that its adapter reads it']
 }
 
@@ -224,7 +224,7 @@ const together: Readonly<Record<string, string>> = {
   'attempts/accepted': 'what a provider has accepted is not sent again',
   'stores/insert-usage': 'both engines of the store',
   'stores/postgres': 'one engine of the store, on a server',
-  'stores/prune-usage': 'as above',
+  'stores/prune-usage': 'both engines of the store',
   'usage/added-unit': 'a unit that is added: a row, a price and columns are all that it takes'
 }
 

@@ -50,9 +50,11 @@ export interface Mirror {
 }
 
 export interface Ranked {
-  /** A score from 0 to 1; a weight; USD per million tokens; milliseconds. */
   readonly by: 'score' | 'weight' | 'price' | 'first_byte' | 'load'
-  /** Absent while unknown. */
+  /**
+   * Absent while unknown. By `score` from 0 to 1, by `price` in USD per million tokens, by `first_byte` and
+   * `load` in milliseconds.
+   */
   readonly value?: number
   /** True if calls of a session should stay with one model. */
   readonly bySession?: boolean

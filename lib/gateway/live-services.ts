@@ -57,7 +57,7 @@ export class LiveServices {
   }
 
   static async open (settings: Settings, options: LiveServicesOptions): Promise<LiveServices> {
-    const services = await created(settings, await options.serviceOptions(settings))
+    const services = await createOrClose(settings, await options.serviceOptions(settings))
     return new LiveServices(services, await endpointsOf(services, options), options)
   }
 
@@ -80,7 +80,7 @@ export class LiveServices {
 
   async #replace (settings: Settings, { onReplaced, whenIdle }: ReplacementHooks): Promise<void> {
     const before = this.current
-    const services = await created(settings, {
+    const services = await createOrClose(settings, {
       ...await this.#options.serviceOptions(settings), previous: before
     })
     await withTimeout(modelListTimeoutMs, services.listed)
@@ -133,7 +133,7 @@ export class LiveServices {
  *
  * @throws errors of `createServices`, after closing what was opened
  */
-async function created (settings: Settings, options: ServiceOptions): Promise<OwnedServices> {
+async function createOrClose (settings: Settings, options: ServiceOptions): Promise<OwnedServices> {
   try {
     return createServices(settings, options)
   } catch (error) {

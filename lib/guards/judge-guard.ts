@@ -76,7 +76,7 @@ export class JudgeGuard implements JudgeLayer {
     let verdict: Verdict
     try {
       const { signal } = deadline
-      verdict = checked(await abortable(this.#judge.inspect(texts, { call, signal }), signal), given.length)
+      verdict = checkVerdict(await abortable(this.#judge.inspect(texts, { call, signal }), signal), given.length)
     } catch (error) {
       call.signal.throwIfAborted()
       // A caller over budget must not skip the inspection.
@@ -161,7 +161,7 @@ function isStreamed ({ request }: RoutedCall<unknown>): boolean {
 }
 
 /** @throws TypeError for an invalid verdict on `count` texts */
-function checked (verdict: Verdict, count: number): Verdict {
+function checkVerdict (verdict: Verdict, count: number): Verdict {
   const { texts, refusal } = verdict
   if (refusal !== undefined && typeof refusal !== 'string') throw new TypeError('the refusal is not text')
   if (texts === undefined) return verdict

@@ -65,7 +65,7 @@ export function createApp (options: AppOptions): App {
   const admission = new Admission(bounds)
   const pipelining = new QueuedRequests(bounds.pipelinedRequests)
   const answer = answerCalls({ options, bounds: () => bounds, admission, open })
-  const middleware = nested([
+  const middleware = nest([
     allowOrigins(corsOrigins, live.endpoints),
     checkRequests(pipelining, allowsHost, answer),
     ...endpointRoutes(live, answer)
@@ -91,7 +91,7 @@ export function createApp (options: AppOptions): App {
 }
 
 /** Composes middleware in the order of the list, like a Koa app: each gets the rest as `next`. */
-function nested (steps: readonly Middleware[]): Middleware {
+function nest (steps: readonly Middleware[]): Middleware {
   // Our middleware always returns a promise.
   return steps.reduce(
     (outer, inner): Middleware =>

@@ -51,15 +51,15 @@ export interface Limiter {
  * Makes calls that count in sums, such as budgets, wait while the usage rows of earlier processes are being
  * stored, because until then the ledger is incomplete. If the store fails, calls wait no longer.
  *
- * @param recording returns a promise for the end of the import; `undefined` once it is over
+ * @param importing returns a promise for the end of the import; `undefined` once it is over
  */
-export function afterRecording (limiter: Limiter, recording: () => Promise<void> | undefined): Limiter {
+export function afterImport (limiter: Limiter, importing: () => Promise<void> | undefined): Limiter {
   return {
     reserve: request => {
-      const recorded = countsInSums(request) ? recording() : undefined
-      return recorded === undefined
+      const imported = countsInSums(request) ? importing() : undefined
+      return imported === undefined
         ? limiter.reserve(request)
-        : recorded.then(async () => await limiter.reserve(request))
+        : imported.then(async () => await limiter.reserve(request))
     },
     settle: (reservation, used) => limiter.settle(reservation, used),
     settleRecorded: async usages => await limiter.settleRecorded(usages)

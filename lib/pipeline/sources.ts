@@ -58,7 +58,7 @@ export async function peek<T> (source: AsyncIterable<T>): Promise<PeekResult<T>>
 }
 
 /** Reads a source to its end. */
-export async function collected<T> (source: AsyncIterable<T>): Promise<T[]> {
+export async function collect<T> (source: AsyncIterable<T>): Promise<T[]> {
   const values: T[] = []
   for await (const value of source) values.push(value)
   return values

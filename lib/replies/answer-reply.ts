@@ -8,7 +8,7 @@ import { keepAliveComment, sseFrames } from '../wire/sse-frames.ts'
 import { withRestoredTexts } from './restored-texts.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
 import type { CallRecord, RoutingFacts } from '../core/record.ts'
-import { collected, peek } from '../pipeline/sources.ts'
+import { collect, peek } from '../pipeline/sources.ts'
 import type { Sink, Stage } from '../pipeline/stage.ts'
 
 const keepAlive = { text: keepAliveComment, everyMs: 15_000 }
@@ -35,7 +35,7 @@ export function answerReply<C> ({
     if (call.request.stream === true) {
       const printer = encode(start)
       reply = eventStream(sseFrames<ChatBatch>(() => printer)(all), printer.keepAlive?.bind(printer))
-    } else reply = await toAnswerReply(await complete(start, await collected(all)), call.record)
+    } else reply = await toAnswerReply(await complete(start, await collect(all)), call.record)
     const { guards: { placeholders } } = call.record
     if (placeholders !== undefined && printedTexts !== undefined) {
       reply = withRestoredTexts(reply, placeholders, printedTexts)
@@ -66,7 +66,7 @@ export function streamOrJson<B extends StreamableBatch, W = unknown> (
   return async source => {
     const { first, all } = await peek(source)
     if (first.call.request.stream === true) return eventStream(streamed(all))
-    return await write(complete(await collected(all)), first.call.record)
+    return await write(complete(await collect(all)), first.call.record)
   }
 }
 

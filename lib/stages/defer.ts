@@ -12,7 +12,7 @@ import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
 import { credentialDigest } from '../deferred/open-ticket.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
 import { printText } from '../json/print-in-slices.ts'
-import { collected, once } from '../pipeline/sources.ts'
+import { collect, once } from '../pipeline/sources.ts'
 import { map, pass, type Stage } from '../pipeline/stage.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import type { Route } from '../core/route.ts'
@@ -111,7 +111,7 @@ async function replyOfProvider (
 /** Answers as if `deferred` were not set. */
 async function completionAtOnce (answer: ChatBatch, finish: Stage<ChatBatch>): Promise<EarlyReply> {
   answer.call.record.request.isDeferred = undefined
-  return new EarlyReply(toJsonReply(toCompletion(await collected(finish(once(answer))))))
+  return new EarlyReply(toJsonReply(toCompletion(await collect(finish(once(answer))))))
 }
 
 /** Checks this before the provider is called: a paid answer is always stored. */

@@ -97,7 +97,7 @@ function replaceBy<R> (
     inspections.push(inspection)
     return call
   }
-  if (layer.kind === 'stages') return passed(call, layer.stages(call).request)
+  if (layer.kind === 'stages') return passThrough(call, layer.stages(call).request)
   const filters = new TextFilters(layer, call, 'request')
   if (filters.isEmpty) return call
   try {
@@ -110,7 +110,7 @@ function replaceBy<R> (
 }
 
 /** @throws Error if the guard passes no call on */
-async function passed<R> (
+async function passThrough<R> (
   call: RoutedCall<R>,
   stage: Stage<RoutedCall<unknown>> | undefined
 ): Promise<RoutedCall<R>> {

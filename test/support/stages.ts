@@ -1,5 +1,6 @@
 /** Makes the inputs for a test of one stage: a call, batches of events, and the collected output. */
 
+export { collect } from '../../lib/pipeline/sources.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { everywhere } from '../../lib/json/place-table.ts'
 import type { Batch, Call, RoutedCall } from '../../lib/core/call.ts'
@@ -50,10 +51,4 @@ export async function * batchesOf<R, E> (
 ): AsyncGenerator<Batch<R, E>, void, undefined> {
   for (const events of lists) yield { call, route, events }
   if (failure !== undefined) throw failure
-}
-
-export async function collect<T> (source: AsyncIterable<T>): Promise<T[]> {
-  const values: T[] = []
-  for await (const value of source) values.push(value)
-  return values
 }

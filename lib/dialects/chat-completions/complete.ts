@@ -181,8 +181,8 @@ class ChoiceFold {
 
   #addLogprobs (logprobs: ChoiceLogprobs): void {
     const all = this.#logprobs ??= { content: null, refusal: null }
-    all.content = grown(all.content, logprobs.content)
-    all.refusal = grown(all.refusal, logprobs.refusal)
+    all.content = appended(all.content, logprobs.content)
+    all.refusal = appended(all.refusal, logprobs.refusal)
   }
 }
 
@@ -195,7 +195,7 @@ function textIn (fields: Fields, key: string): string {
 }
 
 /** Returns the first list with the items of the second appended. */
-function grown<T> (list: T[] | null | undefined, more: readonly T[] | null | undefined): T[] | null {
+function appended<T> (list: T[] | null | undefined, more: readonly T[] | null | undefined): T[] | null {
   if (more === null || more === undefined) return list ?? null
   const all = list ?? []
   for (const item of more) all.push(item)

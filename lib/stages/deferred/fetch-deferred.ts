@@ -1,6 +1,6 @@
 import { EarlyReply } from '../../core/reply.ts'
 import { extend } from '../../core/call.ts'
-import { collected, once } from '../../pipeline/sources.ts'
+import { collect, once } from '../../pipeline/sources.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { fetchCompletion, type CompletionFetch } from '../../deferred/fetch-completion.ts'
 import { notFound } from '../../deferred/open-ticket.ts'
@@ -41,7 +41,7 @@ export function fetchDeferred (
       maxStoredBytes,
       maxBytesPerKey,
       onSent: () => journalSent?.(fetch.call, true),
-      complete: async bytes => toCompletion(await collected(finish(once(await batchOf(fetch, bytes)))))
+      complete: async bytes => toCompletion(await collect(finish(once(await batchOf(fetch, bytes)))))
     })
     if (answer === undefined) throw new EarlyReply(pendingReply(fetch.call))
     return answer
