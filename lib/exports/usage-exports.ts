@@ -181,8 +181,8 @@ export class UsageExports {
   }
 
   /**
-   * Adds the windows that have begun since the last one; the first is the current one. Each is listed from its
-   * start, so that lists show what comes next.
+   * Adds the windows that have begun since the last one; the first is the current one. Each is listed from
+   * its start, so that lists show what comes next.
    */
   async #plan (name: string, { every }: ExportTarget): Promise<void> {
     const { store, settleMs } = this.#options

@@ -63,7 +63,9 @@ export function configuredGuards (settings: readonly GuardSettings[], deps?: Jud
     }
     layers.push(new JudgeGuard(guard, judge, deps.onUnavailable))
     const { stages } = judge
-    if (stages !== undefined) layers.push({ kind: 'stages', stages: call => inspects(guard, call) ? stages : {} })
+    if (stages !== undefined) {
+      layers.push({ kind: 'stages', stages: call => inspects(guard, call) ? stages : {} })
+    }
   }
   return {
     layers,

@@ -34,8 +34,8 @@ export function requireGuards (names: readonly string[], { guards }: Pick<Settin
 }
 
 /**
- * Returns the endpoints at which a guard may mask or refuse request texts: all with texts, as soon as one guard
- * does more than report. Where a guard applies may depend on the key and the model of a call.
+ * Returns the endpoints at which a guard may mask or refuse request texts: all with texts, as soon as one
+ * guard does more than report. Where a guard applies may depend on the key and the model of a call.
  */
 export function inspectedEndpoints ({ guards }: Pick<Settings, 'guards'>): ReadonlySet<string> {
   return new Set(guards.some(guard => guardActionOf(guard) !== 'report') ? endpointsWhere('hasTexts') : [])

@@ -76,7 +76,8 @@ export class JudgeGuard implements JudgeLayer {
     let verdict: Verdict
     try {
       const { signal } = deadline
-      verdict = checkVerdict(await abortable(this.#judge.inspect(texts, { call, signal }), signal), given.length)
+      const answer = abortable(this.#judge.inspect(texts, { call, signal }), signal)
+      verdict = checkVerdict(await answer, given.length)
     } catch (error) {
       call.signal.throwIfAborted()
       // A caller over budget must not skip the inspection.

@@ -73,7 +73,9 @@ export function spendingOn ({ layers }: TextGuards, call: RoutedCall<unknown>): 
 /** Returns true if a guard may change or refuse the answer of a call. */
 export function altersAnswer ({ layers, reversible }: TextGuards, call: RoutedCall<unknown>): boolean {
   return reversible?.restores(call) !== undefined || layers.some(layer => {
-    if (layer.kind === 'filters') return layer.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
+    if (layer.kind === 'filters') {
+      return layer.filter(call, ['answer', 'tool_call', 'tool_result'])?.alters === true
+    }
     if (layer.kind === 'judge') return layer.forCall(call, 'answer')?.alters === true
     return layer.stages(call).answer !== undefined
   })

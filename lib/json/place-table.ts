@@ -113,8 +113,8 @@ export function pieceOf (place: TextPlace, textName = 'text'): TextPlace {
 }
 
 /**
- * Returns the replacement of a text. It is called for every text that guards may see; the result is ignored at
- * `fixed` places, where a guard can only throw to refuse the call.
+ * Returns the replacement of a text. It is called for every text that guards may see; the result is ignored
+ * at `fixed` places, where a guard can only throw to refuse the call.
  */
 export type ReplaceText = (text: string, place: TextPlace) => string
 
@@ -222,7 +222,8 @@ export class PlaceTable {
     if (Array.isArray(value)) {
       return replaceItems(value, childrenOf(nodes, ({ item }) => item), place, inner)
     }
-    return this.#replaceMembers(value as JsonObject, nodesForType(value as JsonObject, nodes), place, replace, inner)
+    const object = value as JsonObject
+    return this.#replaceMembers(object, nodesForType(object, nodes), place, replace, inner)
   }
 
   #replaceMembers (

@@ -65,7 +65,7 @@ export interface AnswerEstimate {
   readonly reasoning: number
   /** Choices per answer. A provider that returns one at a time reads the prompt for each. Default 1. */
   readonly choices: number
-  /** Requests for an answer that the call may make: one for each choice, or each turn of a tool loop. Default 1. */
+  /** Answers the call may request: one for each choice, or each turn of a tool loop. Default 1. */
   readonly count: number
   /** The most web searches a provider may make for one answer, if the request limits them. Default 0. */
   readonly searches: number

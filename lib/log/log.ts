@@ -60,7 +60,7 @@ export function writeLine (
 }
 
 /**
- * Also sends every later log line to `copy`, always as JSON.
+ * Sends every later log line to `copy` too, always as JSON.
  *
  * @param copy `undefined` to stop
  */

@@ -1,7 +1,7 @@
 /**
- * Reads a form of `wire/multipart`. The parser of `Response.formData` needs 90 ms in one tick of the event loop
- * for a recording of 24 MB; searching for the boundary takes ten. Files are views of the body: as `Blob`s they
- * would be copied twice.
+ * Reads a form of `wire/multipart`. The parser of `Response.formData` needs 90 ms in one tick of the event
+ * loop for a recording of 24 MB; searching for the boundary takes ten. Files are views of the body: as
+ * `Blob`s they would be copied twice.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'

@@ -224,7 +224,9 @@ t.test('a reported word is counted once, wherever it is split', async t => {
   await holdsAsync(t, fc.asyncProperty(someText, async pieces => {
     const complete = await counted(filter => filter.find(pieces.join(''), 0, Infinity))
     const streamed = await counted(filter => through(
-      new StreamFilter(new TextFilters({ kind: 'filters', filter: () => filter }, routedCall({}), 'answer'), undefined),
+      new StreamFilter(
+        new TextFilters({ kind: 'filters', filter: () => filter }, routedCall({}), 'answer'), undefined
+      ),
       pieces.map(piece => text(piece))
     ))
     return complete === streamed

@@ -55,7 +55,8 @@ t.test('the first batch has visible output, and the last one all held text', asy
 
 t.test('batches are unchanged if no guard inspects the call', async t => {
   const lists = [[start], [text(word)]]
-  t.same((await answered(lists, undefined, { layers: [{ kind: 'filters', filter: () => undefined }] })).batches, lists)
+  const nothing = { layers: [{ kind: 'filters' as const, filter: () => undefined }] }
+  t.same((await answered(lists, undefined, nothing)).batches, lists)
 })
 
 t.test(

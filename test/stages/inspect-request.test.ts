@@ -35,7 +35,9 @@ t.test('findings in a request are replaced, and a request without any is the sam
   const same = { texts: ['x'], signed: 'y' }
   t.equal(await passed(same), same)
   t.equal(
-    await passed({ ...same, texts: same.texts }, { layers: [{ kind: 'filters', filter: () => undefined }] }).then(
+    await passed(
+      { ...same, texts: same.texts }, { layers: [{ kind: 'filters', filter: () => undefined }] }
+    ).then(
       ({ texts }) => texts
     ),
     same.texts,

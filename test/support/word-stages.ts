@@ -38,7 +38,10 @@ export function wordStages (
   const filter = wordFilter(found)
   return {
     layers: [
-      { kind: 'filters', filter: (_call, wanted) => (wanted.some(point => points.includes(point)) ? filter : undefined) }
+      {
+        kind: 'filters',
+        filter: (_call, wanted) => wanted.some(point => points.includes(point)) ? filter : undefined
+      }
     ]
   }
 }
