@@ -177,7 +177,7 @@ function typeName (type: unknown): string {
     case 'integer': return 'an integer'
     case 'boolean': return 'true or false'
     case 'number': return 'a number'
-    default: return 'text'
+    default: return 'a string'
   }
 }
 

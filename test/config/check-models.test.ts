@@ -87,7 +87,7 @@ t.test('a likely mistake is a warning, not a problem', async t => {
 models: {fast: {alias: openai/gpt-55}}
 routes: {all: [openai/gpt-5, sandbox/eco, gpu/anything, azure/mine, fast], none: [off, openai/gpt-5], off: [xai/grok-4.3], some: [none, gpu/x]}
 keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-own]}]` })
-  const { settings, warnings } = readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on' }, cwd })
+  const { settings, warnings } = readSettings({ env: { K: 'k'.repeat(24), HEADGATE_SANDBOX: 'on' }, cwd })
   t.same(settings.routes.length, 4)
   const expected = [
     'headgate.yaml:2:31  providers.gpu.options.pace  warning: has no effect for this kind',
