@@ -53,7 +53,12 @@ function check (schema: JsonSchema, value: unknown, found: Explanation): void {
 }
 
 function checkObject (schema: JsonSchema, value: Record<string, unknown>, found: Explanation): void {
-  const properties = schema.properties ?? {}
+  const { properties = {}, minProperties = 0, maxProperties = Infinity } = schema
+  if (minProperties > 0 || maxProperties < Infinity) {
+    const { length } = Object.keys(value)
+    checkSize('Dictionary', length, minProperties, maxProperties, found)
+    if (length > maxProperties) return // what is in it may take long to check
+  }
   for (const key in properties) {
     const property = properties[key]
     if (found.full || property === undefined) return
@@ -64,10 +69,6 @@ function checkObject (schema: JsonSchema, value: Record<string, unknown>, found:
     }
   }
   checkOtherKeys(schema, value, found)
-  const { minProperties = 0, maxProperties = Infinity } = schema
-  if (minProperties > 0 || maxProperties < Infinity) {
-    checkSize('Dictionary', Object.keys(value).length, minProperties, maxProperties, found)
-  }
 }
 
 /** Checks the keys that are not in `properties`, if the schema says anything about them. */
@@ -92,9 +93,9 @@ function checkOtherKeys (
 }
 
 function checkList (schema: JsonSchema, value: readonly unknown[], found: Explanation): void {
-  checkSize('List', value.length, schema.minItems, schema.maxItems, found)
-  const { items } = schema
-  if (items === undefined) return
+  const { items, minItems, maxItems = Infinity } = schema
+  checkSize('List', value.length, minItems, maxItems, found)
+  if (items === undefined || value.length > maxItems) return
   for (let index = 0; index < value.length && !found.full; index++) {
     found.at(index, () => check(items, value[index], found))
   }

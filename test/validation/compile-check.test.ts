@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { Type, type TSchema } from 'typebox'
 import { compileCheck, type Check } from '../../lib/validation/compile-check.ts'
 import { explain } from '../../lib/validation/explain.ts'
+import { MapOf, Nullable } from '../../schemas/nullable.ts'
 import { endpointDocs } from '../../pipelines/index.ts'
 import { brokenValuesOf } from '../support/schema-values.ts'
 import { rounds } from '../support/rounds.ts'
@@ -48,4 +49,20 @@ t.test('a key is compared by name, even if it is a built-in property name', asyn
   t.equal(matches({ a: 'b', constructor: 1, toString: 2 }), true)
   t.equal(matches(JSON.parse('{"a":"b","__proto__":{"a":1}}')), true)
   t.equal(matches(JSON.parse('{"__proto__":{"a":"b"}}')), false)
+})
+
+t.test('the items of a list or an object that is too long are not read', async t => {
+  let reads = 0
+  const item = { enumerable: true, get: () => reads++ }
+  const list = Object.defineProperties([], { 0: item, 1: item, 2: item })
+  const fields = Object.defineProperties({}, { a: item, b: item, c: item })
+  const schema = Type.Object({
+    list: Nullable(Type.Union([Type.String(), Type.Array(Type.Number(), { maxItems: 2 })])),
+    fields: Nullable(MapOf(Type.Number(), { maxProperties: 2 }))
+  })
+  for (const [body, what] of [[{ list }, 'List'], [{ fields }, 'Dictionary']] as const) {
+    t.equal(compileCheck(schema)(body), false)
+    t.match(explain(schema, body), [{ msg: `${what} should have at most 2 items after validation, not 3` }])
+  }
+  t.equal(reads, 0)
 })
