@@ -2,7 +2,7 @@ import { contentOf, withReportedUsage } from '../json-api.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { isContainer, nonEmptyText, objectOf } from '../../json/type-guards.ts'
 import { ResponseReader } from './response-reader.ts'
-import { inBandError } from './errors.ts'
+import { errorIn } from './errors.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { AdapterInput } from '../provider.ts'
@@ -16,7 +16,8 @@ import type { WireAnswer } from './wire.ts'
  */
 export function readResponse (body: unknown, { request }: AdapterInput<ChatInput>): ChatEvent[] {
   const wire: WireAnswer = objectOf(body) ?? {}
-  if (wire.type === 'error') throw new ProviderFailure(inBandError(wire))
+  const failure = errorIn(wire)
+  if (failure !== undefined) throw new ProviderFailure(failure)
   if (!isContainer(wire.content) && nonEmptyText(wire.content) === undefined) {
     throw invalidResponse('the response has no content')
   }

@@ -3,7 +3,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/type-guards.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
-import { inBandError } from './errors.ts'
+import { errorIn, inBandError } from './errors.ts'
 import { objectIn, objectOrNothing, partsOf } from '../json-api.ts'
 import { TextTemplate } from '../text-template.ts'
 import { ResponseReader } from './response-reader.ts'
@@ -102,8 +102,10 @@ class ChatStream implements StreamReader<ChatEvent> {
         this.done = true
         this.#reader.end(into)
         break
-      case 'error':
-        throw new ProviderFailure(inBandError(event))
+      default: {
+        const failure = errorIn(event)
+        if (failure !== undefined) throw new ProviderFailure(failure)
+      }
     }
   }
 

@@ -7,7 +7,7 @@ import { objectIn, objectOrNothing } from '../json-api.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
-import { directError, inBandError, readError } from './errors.ts'
+import { directError, errorIn, inBandError, readError } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { UsageCount } from './usage.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -72,7 +72,8 @@ class MessageReader extends DirectReader {
 
   protected readAnswer (value: unknown, json: string, into: ChatEvent[]): string {
     const wire: WireAnswer = objectOf(value) ?? {}
-    if (wire.type === 'error') throw new ProviderFailure(directError(inBandError(wire), undefined, json))
+    const failure = errorIn(wire)
+    if (failure !== undefined) throw new ProviderFailure(directError(failure, undefined, json))
     this.#usage.read(wire.usage)
     if (!Array.isArray(wire.content)) throw invalidResponse('no content')
     this.#noteReason(wire.stop_reason)
@@ -102,8 +103,9 @@ class MessageReader extends DirectReader {
   protected readMessage ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
     const event: WireStreamEvent | undefined = name === 'error' ? objectOrNothing(data) : objectIn(data)
     const type = nonEmptyText(event?.type) ?? name
-    if (event === undefined || type === 'error') {
-      throw new ProviderFailure(directError(inBandError(event ?? {}), undefined, event && data))
+    const failure = event === undefined || type === 'error' ? inBandError(event ?? {}) : errorIn(event)
+    if (event === undefined || failure !== undefined) {
+      throw new ProviderFailure(directError(failure ?? inBandError({}), undefined, event && data))
     }
     this.start(into)
     const calls: ChatEvent[] = []

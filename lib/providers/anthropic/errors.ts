@@ -4,6 +4,7 @@
  */
 
 import { objectOf, nonEmptyText } from '../../json/type-guards.ts'
+import { inBandError as untypedError } from '../chat-completions/errors.ts'
 import { retryAfterSeconds } from '../retry-after.ts'
 import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
@@ -32,6 +33,16 @@ export function readError ({ status, headers, body }: UpstreamFailure): Failure 
 export function inBandError (body: object): Failure {
   const said = saidIn(body)
   return classify({ status: statuses.get(said.type ?? '') ?? 500, ...said }, undefined)
+}
+
+/**
+ * Reads the error in an answer or an event with status 200, if it is one. Proxies in front of this API send errors
+ * without `type`, in the format of chat completions.
+ */
+export function errorIn (answer: object): Failure | undefined {
+  const { type } = answer as { readonly type?: unknown } // any object may have any field
+  if (type === 'error') return inBandError(answer)
+  return nonEmptyText(type) === undefined ? untypedError({ ...answer }, false) : undefined
 }
 
 /**

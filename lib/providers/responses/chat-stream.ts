@@ -5,7 +5,7 @@ import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/type-guards.ts'
 import { objectIn, partsOf } from '../json-api.ts'
-import { failedResponse } from './errors.ts'
+import { failedResponse, isUntypedError } from './errors.ts'
 import { ResponseReader, labelAccount } from './response-reader.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
@@ -94,7 +94,9 @@ class ChatStream implements StreamReader<ChatEvent> {
         throw failedResponse(response.error, response)
       }
       case 'error':
-        throw failedResponse(objectOf(Reflect.get(event, 'error')) ?? event)
+        throw failedResponse(event.error ?? event)
+      default:
+        if (isUntypedError(event)) throw failedResponse(event.error)
     }
   }
 

@@ -8,7 +8,7 @@ import { objectIn } from '../json-api.ts'
 import { ProviderFailure } from '../provider-failure.ts'
 import { checkedResponse, readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
-import { failedResponse, reportsMissingPath } from './errors.ts'
+import { failedResponse, isUntypedError, reportsMissingPath } from './errors.ts'
 import { labelAccount } from './response-reader.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { responseUsage } from './usage.ts'
@@ -124,10 +124,13 @@ class ResponseReader extends DirectReader {
       case 'response.cancelled':
         throw failedResponse(response.error, response)
       case 'error':
-        throw failedResponse(objectOf(Reflect.get(event, 'error')) ?? event)
+        throw failedResponse(event.error ?? event)
       case 'response.output_item.added':
       case 'response.output_item.done':
         this.#noteItem(objectOf(event.item) ?? {}, into)
+        break
+      default:
+        if (isUntypedError(event)) throw failedResponse(event.error)
     }
     into.push(frame(type, this.#labelled(data)))
     if (type !== 'response.completed' && type !== 'response.incomplete') return

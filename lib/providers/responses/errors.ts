@@ -6,7 +6,7 @@ import { ProviderFailure, aboutInput, type Failure } from '../provider-failure.t
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { UpstreamFailure } from '../provider.ts'
 import { responseUsage } from './usage.ts'
-import type { WireResponse } from './wire.ts'
+import type { WireResponse, WireStreamEvent } from './wire.ts'
 
 /** Fields with other names than in chat completions. */
 const chatNames: ReadonlyMap<string, string> = new Map([
@@ -76,6 +76,11 @@ const statuses: ReadonlyMap<string, number> = new Map([
 const requestCode =
   /^(?:invalid_(?:request|prompt|value|type|image|base64_image)|(?:unsupported|missing)_|unknown_parameter$|image_(?!generation)|empty_image_file$|failed_to_download_image$|data_residency_mismatch$)|_policy(?:_violation)?$/
 
+/** Returns true for an error event without `type`, as proxies in front of this API send it. */
+export function isUntypedError ({ type, error }: WireStreamEvent): boolean {
+  return nonEmptyText(type) === undefined && error !== undefined && error !== null
+}
+
 /**
  * Creates the error for a failed response or an error event.
  *
@@ -84,7 +89,7 @@ const requestCode =
  * @param response the failed response, with its usage if reported. Default: none
  */
 export function failedResponse (error: unknown, response: WireResponse = {}): ProviderFailure {
-  const said = objectOf(error) ?? {}
+  const said = objectOf(error) ?? { message: error }
   const type = said['type'] === 'error' ? undefined : nonEmptyText(said['type']) // the type of the event
   const code = codeOf(said['code']) ?? type ?? 'server_error'
   const status = statuses.get(code) ?? (requestCode.test(code) ? 400 : statusIn({ code, type }))

@@ -53,6 +53,7 @@ export interface WireStreamEvent {
   refusal?: unknown
   arguments?: unknown
   input?: unknown
+  error?: unknown
 }
 
 export type InputPart =

@@ -1,8 +1,27 @@
 import t from 'tap'
 import { anthropicChat } from '../../../lib/providers/anthropic/index.ts'
-import { errorOf, readerOf, streamOf } from '../../support/adapters.ts'
+import { errorOf, readResponse, readerOf, streamOf } from '../../support/adapters.ts'
 import { readEvents } from '../../support/read-events.ts'
 import { ask, eventsOf, start, textStart, half } from '../../support/anthropic-answers.ts'
+
+t.test('an error without a type, as proxies send it, is an error at every place', async t => {
+  const own = { ...ask(), direct: { dialect: 'messages' as const, body: '{}', headers: {}, query: '' } }
+  const rows = [
+    [{ error: { message: 'x', type: 'server_error', code: 503 } }, 'upstream_overloaded'],
+    [{ error: { message: 'x', type: 'rate_limit_error', code: 'rate_limit_exceeded' } }, 'rate_limit_exceeded'],
+    [{ error: 'it broke' }, 'upstream_error']
+  ] as const
+  for (const [error, code] of rows) {
+    for (const input of [ask(), own]) {
+      const read = (...events: object[]): unknown => readEvents(
+        events.map(event => Buffer.from(`data: ${JSON.stringify(event)}\n\n`)), streamOf(anthropicChat, input)
+      )
+      t.throws(() => readResponse(anthropicChat, error, input), { code })
+      t.throws(() => read(error), { code })
+      t.throws(() => read(start, textStart, half, error), { code })
+    }
+  }
+})
 
 t.test('an error after a successful status is an error, at the beginning or midway', async t => {
   const error = (type: string): object => ({

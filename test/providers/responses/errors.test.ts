@@ -217,6 +217,7 @@ t.test(
       for (const [error, code] of rows) refuses({ type: 'error', ...error }, code)
       for (const [error, code] of [...rows, ...nested]) {
         refuses({ type: 'error', error }, code)
+        refuses({ error }, code)
         refuses({ type: 'response.failed', response: { status: 'failed', error } }, code)
       }
     }
