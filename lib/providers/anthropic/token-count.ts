@@ -2,9 +2,10 @@
 
 import { printInSlices } from '../../json/print-in-slices.ts'
 import { countOf, objectOf } from '../../json/type-guards.ts'
-import { invalidResponse } from '../provider-failure.ts'
+import { throwFailure } from '../provider-failure.ts'
 import { messagesRequest } from './chat-request.ts'
 import { directFailure, directRequest } from './direct.ts'
+import { errorIn } from './errors.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ResultEvent } from '../../core/events.ts'
@@ -30,7 +31,6 @@ function translatedCount (input: AdapterInput<ChatInput>): DirectRequest {
 }
 
 function countIn (value: unknown): number {
-  const count = countOf(objectOf(value)?.['input_tokens'])
-  if (count === undefined) throw invalidResponse('no count')
-  return count
+  const answer = objectOf(value) ?? {}
+  return countOf(answer['input_tokens']) ?? throwFailure(errorIn(answer), 'no count')
 }

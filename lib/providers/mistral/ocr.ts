@@ -8,7 +8,8 @@
  */
 
 import { yieldFairly } from '../../async/yield-fairly.ts'
-import { invalidResponse } from '../provider-failure.ts'
+import { inBandError } from '../chat-completions/errors.ts'
+import { invalidResponse, throwFailure } from '../provider-failure.ts'
 import { numberOf, objectOf } from '../../json/type-guards.ts'
 import { readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
@@ -73,8 +74,11 @@ function optionsOf ({ selected, image_limit: limit, image_min_size: minSize }: O
  *   page may be empty or missing
  */
 function readPages (body: unknown, selected?: readonly number[]): Array<ResultEvent<OcrPages>> {
-  const pages = objectOf(body)?.['pages']
-  if (!Array.isArray(pages) || pages.length === 0) throw invalidResponse('the response has no pages')
+  const answer = objectOf(body) ?? {}
+  const { pages } = answer
+  if (!Array.isArray(pages) || pages.length === 0) {
+    throwFailure(inBandError(answer, false), 'the response has no pages')
+  }
   const read = pages.map((value, position) => {
     const page = objectOf(value)
     const markdown = page?.['markdown'] ?? ''

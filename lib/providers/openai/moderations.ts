@@ -5,9 +5,9 @@
  */
 
 import { objectOf } from '../../json/type-guards.ts'
-import { readError } from '../chat-completions/errors.ts'
+import { inBandError, readError } from '../chat-completions/errors.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
-import { invalidResponse } from '../provider-failure.ts'
+import { invalidResponse, throwFailure } from '../provider-failure.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { Adapter, Moderation, ModerationInput } from '../provider.ts'
 
@@ -27,8 +27,11 @@ export const openaiModerations: Adapter<ModerationInput, ResultEvent<readonly Mo
 }
 
 function moderationsIn (value: unknown, count: number): readonly Moderation[] {
-  const results = objectOf(value)?.['results']
-  if (!Array.isArray(results) || results.length !== count) throw invalidResponse('no result for each text')
+  const answer = objectOf(value) ?? {}
+  const { results } = answer
+  if (!Array.isArray(results) || results.length !== count) {
+    throwFailure(inBandError(answer, false), 'no result for each text')
+  }
   return results.map((result: unknown) => {
     const categories = objectOf(objectOf(result)?.['categories'])
     if (categories === undefined) throw invalidResponse('a result without categories')

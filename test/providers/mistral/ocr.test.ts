@@ -45,6 +45,8 @@ t.test('pages are in order and counted from 0, however the provider counts', asy
       JSON.stringify(body)
     )
   }
+  const busy = { error: { message: 'busy', code: 503 } }
+  t.throws(() => readResponse(mistralOcr, busy, ask), { code: 'upstream_overloaded' }, 'an error with status 200')
 })
 
 t.test('an address is sent as the declared type', async t => {
