@@ -445,6 +445,10 @@ t.test('answers are sorted, and gaps are filled where that is certain', async t 
     ]
   )
   t.same(bare.usage, { prompt_tokens: 6, total_tokens: 6 }, 'an estimate')
+  const total = await json<Answer>(
+    await ask(t, { usage: { total_tokens: 9 }, data: [item(0, 1), item(1, 2), item(2, 3)] })
+  )
+  t.same(total.usage, { prompt_tokens: 9, total_tokens: 9 }, 'the total alone')
 
   const good = [item(0, 1), item(1, 2), item(2, 3)]
   for (const [name, body] of Object.entries({

@@ -191,6 +191,14 @@ t.test('words and segments are included if requested', async t => {
   })
 })
 
+t.test('a transcript whose provider counted nothing is charged by an estimate', async t => {
+  const zero = { type: 'tokens', input_tokens: 0, output_tokens: 0, total_tokens: 0 }
+  const { api } = await start(t, { pieces: [JSON.stringify({ text: 'Hello.', usage: zero })] })
+  const response = await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe' })
+  t.not(response.headers.get('x-headgate-cost-usd'), '0')
+  t.same(await json(response), { text: 'Hello.' })
+})
+
 t.test('a transcript is streamed, and events are sent even if the model does not stream', async t => {
   const frames = [
     'data: {"type":"transcript.text.delta","delta":"Hel","logprobs":[{"token":"Hel","logprob":-0.1,"bytes":[72]}]}\n\n',

@@ -63,7 +63,7 @@ export function laterUsage (earlier: Usage | undefined, usage: Usage | undefined
 
 /**
  * Reads the token counts of the dialect. `null`, `{}`, non-numeric and impossible counts mean no report
- * (`undefined`). Negative counts are read as 0, numeric strings as numbers, and a total below the sum of its
+ * (`undefined`), and so does a total or a part alone: what is missing would cost nothing. Negative counts are read as 0, numeric strings as numbers, and a total below the sum of its
  * parts as the sum.
  */
 export function readUsage (value: unknown): Usage | undefined {
@@ -73,12 +73,12 @@ export function readUsage (value: unknown): Usage | undefined {
   const given = countAt(usage, promptPaths)
   const completion = countAt(usage, completionPaths) ?? lessThan(total, given)
   const prompt = given ?? lessThan(total, completion)
-  if (prompt === undefined && completion === undefined && total === undefined) return undefined
-  const promptTokens = (prompt ?? 0) + tokensOutsidePrompt(usage)
+  if (prompt === undefined || completion === undefined) return undefined
+  const promptTokens = prompt + tokensOutsidePrompt(usage)
   const counts: { -readonly [K in keyof Usage]: Usage[K] } = {
     promptTokens,
-    completionTokens: completion ?? 0,
-    totalTokens: Math.max(total ?? 0, promptTokens + (completion ?? 0))
+    completionTokens: completion,
+    totalTokens: Math.max(total ?? 0, promptTokens + completion)
   }
   for (const [name, paths] of parts) {
     const count = countAt(usage, paths)

@@ -52,7 +52,8 @@ function readResponse (bytes: Buffer, { request }: AdapterInput<EmbeddingsReques
   }
   cursor.end()
   if (items.length === 0) refuse(bytes)
-  const reported = readUsage(usage)
+  // There is no completion, and some servers report the total alone.
+  const reported = readUsage({ ...objectOf(usage), completion_tokens: 0 })
   const vectors = withReportedUsage(() => reported, () => inOrder(items, countInputs(request.input)))
   return [
     { type: 'embeddings', vectors },

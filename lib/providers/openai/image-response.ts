@@ -72,7 +72,7 @@ export function imageUsage (value: unknown): Usage | undefined {
   } = objectOf(value) ?? {}
   const images = countOf(objectOf(details)?.['image_tokens'])
   const [prompt, completion, sum] = [input, output, total].map(countOf)
-  if (prompt === undefined && completion === undefined && sum === undefined) return undefined
+  if (prompt === undefined && completion === undefined) return undefined // a total has no price
   const promptTokens = prompt ?? 0
   const completionTokens = completion ?? 0
   return possibleUsage({

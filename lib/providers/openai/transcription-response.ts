@@ -136,6 +136,7 @@ function readTranscriptionUsage (value: unknown): TranscriptionUsage | undefined
   const input = countOf(usage?.['input_tokens'])
   const output = countOf(usage?.['output_tokens'])
   if (input === undefined || output === undefined || input > maxCount || output > maxCount) return undefined
+  if (input + output === 0) return undefined // as `possibleUsage`
   const total = countOf(usage?.['total_tokens']) ?? input + output
   const details = objectOf(usage?.['input_token_details'])
   const [text, audio] = [details?.['text_tokens'], details?.['audio_tokens']].map(countOf)

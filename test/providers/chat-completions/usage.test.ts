@@ -21,6 +21,9 @@ t.test('a missing count is the rest of the total', async t => {
     usage: { promptTokens: 3, completionTokens: 2 }
   })
   t.match(usage({ prompt_tokens: 3, total_tokens: 5 }), { usage: { promptTokens: 3, completionTokens: 2 } })
+  for (const one of [{ total_tokens: 5 }, { prompt_tokens: 5 }, { completion_tokens: 5 }]) {
+    t.match(usage(one), { type: 'choice-end' }, 'what is missing is not free')
+  }
 })
 
 t.test('usage is found wherever servers put it, and is not a field of a choice', async t => {
