@@ -40,12 +40,16 @@ function fitRoot (schema: Schema): { readonly fitted: Schema, readonly condition
     schema['$ref'] === undefined &&
     !unions.some(keyword => schema[keyword] !== undefined)
   if (isPlain) return { fitted: schema, conditions: {} }
-  const { properties, required, rest } = new Folder(schema).fold(schema)
+  const folder = new Folder(schema)
+  const required = folder.fold(schema)
+  const properties = folder.properties()
+  const target = targetOf(schema['$ref'], schema)
+  const rest = { ...target !== undefined && withoutFolded(target), ...withoutFolded(schema) }
   const definitions = Object.keys(rest).filter(
     keyword => keyword !== 'type' && keyword !== '$ref' && !unions.some(union => union === keyword)
   )
   // Keep only required names that are defined as properties.
-  const names = required.filter(name => Object.hasOwn(properties, name))
+  const names = [...required].filter(name => Object.hasOwn(properties, name))
   const kept = Object.fromEntries(definitions.map(keyword => [keyword, rest[keyword]]))
   const isObjectType = schema['type'] === undefined || [schema['type']].flat().includes('object')
   return {
@@ -62,68 +66,86 @@ function fitRoot (schema: Schema): { readonly fitted: Schema, readonly condition
   }
 }
 
-interface Folded {
-  readonly properties: JsonObject
-  readonly required: readonly string[]
-  readonly rest: Schema
-}
-
 /** Maximum depth of nested branches and references; deeper ones add no properties. */
 const maxFolds = 100
 
 /**
  * Merges the properties of a schema and all its branches. A property is required if every branch requires it.
+ * Each part is visited once: thousands of branches may define the same property, or require the same ones.
  */
 class Folder {
   readonly #root: Schema
   /** Branches may refer to each other: each is merged once. */
   readonly #seen = new Set<Schema>()
+  readonly #properties = new Map<string, Definitions>()
 
   constructor (root: Schema) {
     this.#root = root
   }
 
-  fold (schema: Schema, depth = 0): Folded {
-    if (this.#seen.has(schema) || depth > maxFolds) return { properties: {}, required: [], rest: {} }
+  /**
+   * Collects the properties of a schema and its branches.
+   *
+   * @param required receives the names that it requires
+   */
+  fold (schema: Schema, required = new Set<string>(), depth = 0): ReadonlySet<string> {
+    if (this.#seen.has(schema) || depth > maxFolds) return required
     this.#seen.add(schema)
-    const properties = new Map(Object.entries(objectOf(schema['properties']) ?? {}))
-    const required = new Set(namesIn(schema['required']))
-    const foldAll = (schemas: readonly Schema[]): readonly Folded[] =>
-      schemas.map(branch => {
-        const folded = this.fold(branch, depth + 1)
-        for (const [name, property] of Object.entries(folded.properties)) {
-          properties.set(name, properties.has(name) ? either(properties.get(name), property) : property)
-        }
-        return folded
-      })
+    for (const [name, property] of Object.entries(objectOf(schema['properties']) ?? {})) {
+      const known = this.#properties.get(name)
+      if (known === undefined) this.#properties.set(name, new Definitions(property))
+      else known.add(property)
+    }
+    for (const name of namesIn(schema['required'])) required.add(name)
     const target = targetOf(schema['$ref'], this.#root)
-    for (const branch of foldAll([...target === undefined ? [] : [target], ...branchesOf(schema['allOf'])])) {
-      for (const name of branch.required) required.add(name)
+    for (const branch of [...target === undefined ? [] : [target], ...branchesOf(schema['allOf'])]) {
+      this.fold(branch, required, depth + 1)
     }
     for (const keyword of ['anyOf', 'oneOf'] as const) {
-      const branches = foldAll(branchesOf(schema[keyword]))
-      for (const name of branches[0]?.required ?? []) {
-        if (branches.every(branch => branch.required.includes(name))) required.add(name)
+      const [first, ...others] = branchesOf(schema[keyword])
+      if (first === undefined) continue
+      if (others.length === 0) this.fold(first, required, depth + 1)
+      else {
+        const names = this.fold(first, new Set(), depth + 1)
+        const rest = others.map(branch => this.fold(branch, new Set(), depth + 1))
+        for (const name of names) if (rest.every(set => set.has(name))) required.add(name)
       }
     }
-    return {
-      properties: Object.fromEntries(properties),
-      required: [...required],
-      rest: { ...target !== undefined && withoutFolded(target), ...withoutFolded(schema) }
-    }
+    return required
+  }
+
+  properties (): JsonObject {
+    return Object.fromEntries(Array.from(this.#properties, ([name, all]) => [name, all.schema()]))
+  }
+}
+
+/** The definitions of one property, each kept once. */
+class Definitions {
+  readonly #all: unknown[]
+  /** As text; made for the second one, as most properties have one. */
+  #texts: Set<string> | undefined
+
+  constructor (first: unknown) {
+    this.#all = [first]
+  }
+
+  add (definition: unknown): void {
+    const text = JSON.stringify(definition)
+    this.#texts ??= new Set([JSON.stringify(this.#all[0])])
+    if (this.#texts.has(text)) return
+    this.#texts.add(text)
+    this.#all.push(definition)
+  }
+
+  /** Returns a schema that allows what any of them allows. */
+  schema (): unknown {
+    return this.#all.length === 1 ? this.#all[0] : { anyOf: this.#all }
   }
 }
 
 function withoutFolded (schema: Schema): Schema {
   const { properties: _, required: __, ...rest } = schema
   return rest
-}
-
-/** Combines two definitions of a property: allows what either allows. */
-function either (first: unknown, second: unknown): unknown {
-  if (JSON.stringify(first) === JSON.stringify(second)) return first
-  const known = objectOf(first)?.['anyOf']
-  return { anyOf: [...isList(known) && Object.keys(Object(first)).length === 1 ? known : [first], second] }
 }
 
 function branchesOf (value: unknown): readonly Schema[] {

@@ -312,6 +312,36 @@ export const dimensions: readonly Dimension[] = [
     from: 256
   },
   {
+    name: 'branches at the root of a schema, of one property',
+    body: size =>
+      withSchema({
+        type: 'object',
+        anyOf: list(size, index => ({ properties: { a: { const: index } }, required: ['a'] }))
+      }),
+    from: 1024
+  },
+  {
+    name: 'branches at the root of a schema, of a property each',
+    body: size =>
+      withSchema({
+        type: 'object',
+        oneOf: list(size, index => ({ properties: { [`p${index}`]: { type: 'string' } } }))
+      }),
+    from: 1024
+  },
+  {
+    name: 'properties that two branches require',
+    body: size =>
+      withSchema({
+        type: 'object',
+        anyOf: [
+          { required: list(size, index => `p${index}`) },
+          { required: list(size, index => `p${size - index}`) }
+        ]
+      }),
+    from: 1024
+  },
+  {
     name: 'values of an enumeration',
     body: size =>
       withSchema({
