@@ -57,18 +57,23 @@ function fieldsOf (schema: TSchema): Readonly<Record<string, TSchema>> | undefin
 /**
  * Returns a check that is compiled when it is first called.
  *
- * TypeBox counts the items of a list or an object after it has checked each of them, which takes 80 ms for a body of
+ * TypeBox counts the items of a list or an object after it has checked each of them, which takes 80 ms for
  * 30,000 short fields: what is too long is refused before.
  */
 function compiledLater (schema: TSchema): Check {
   let validator: Validator | undefined
-  const most = { items: largest(schema, 'array', 'maxItems'), fields: largest(schema, 'object', 'maxProperties') }
+  const most = {
+    items: largest(schema, 'array', 'maxItems'),
+    fields: largest(schema, 'object', 'maxProperties')
+  }
   return value => !isLonger(value, most) && (validator ??= Compile(schema)).Check(value)
 }
 
-/** Returns the largest size that a schema allows for values of a type; infinity if one branch has no limit. */
-function largest (schema: JsonSchema, type: 'array' | 'object', limit: 'maxItems' | 'maxProperties'): number {
-  const branches = branchesOf(schema).filter(branch => branch.type === type || branch.type === undefined)
+/** Returns the largest size that a schema allows for values of a type; infinity without a limit. */
+function largest (
+  schema: JsonSchema, type: 'array' | 'object', limit: 'maxItems' | 'maxProperties'
+): number {
+  const branches = branchesOf(schema).filter(branch => (branch.type ?? type) === type)
   return Math.max(0, ...branches.map(branch => branch[limit] ?? Infinity))
 }
 

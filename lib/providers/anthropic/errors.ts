@@ -36,8 +36,8 @@ export function inBandError (body: object): Failure {
 }
 
 /**
- * Reads the error in an answer or an event with status 200, if it is one. Proxies in front of this API send errors
- * without `type`, in the format of chat completions.
+ * Reads the error in an answer or an event with status 200, if it is one. Proxies in front of this API send
+ * errors without `type`, in the format of chat completions.
  */
 export function errorIn (answer: object): Failure | undefined {
   const { type } = answer as { readonly type?: unknown } // any object may have any field

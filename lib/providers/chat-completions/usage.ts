@@ -63,8 +63,8 @@ export function laterUsage (earlier: Usage | undefined, usage: Usage | undefined
 
 /**
  * Reads the token counts of the dialect. `null`, `{}`, non-numeric and impossible counts mean no report
- * (`undefined`), and so does a total or a part alone: what is missing would cost nothing. Negative counts are read as 0, numeric strings as numbers, and a total below the sum of its
- * parts as the sum.
+ * (`undefined`), and so does a total or a part alone: what is missing would cost nothing. Negative counts are
+ * read as 0, numeric strings as numbers, and a total below the sum of its parts as the sum.
  */
 export function readUsage (value: unknown): Usage | undefined {
   const usage = objectOf(value)

@@ -8,7 +8,7 @@ t.test('an error without a type, as proxies send it, is an error at every place'
   const own = { ...ask(), direct: { dialect: 'messages' as const, body: '{}', headers: {}, query: '' } }
   const rows = [
     [{ error: { message: 'x', type: 'server_error', code: 503 } }, 'upstream_overloaded'],
-    [{ error: { message: 'x', type: 'rate_limit_error', code: 'rate_limit_exceeded' } }, 'rate_limit_exceeded'],
+    [{ error: { message: 'x', code: 'rate_limit_exceeded' } }, 'rate_limit_exceeded'],
     [{ error: 'it broke' }, 'upstream_error']
   ] as const
   for (const [error, code] of rows) {
