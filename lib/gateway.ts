@@ -154,6 +154,10 @@ export async function createGateway (settings: Settings, options: GatewayOptions
 /** Functions that close what was opened, in its order, if a later step fails. */
 type Opened = Array<() => Promise<void>>
 
+/**
+ * Guards need services, services need guards, and both need the memory of the app: these three are read late,
+ * when a call is served.
+ */
 async function openGateway (settings: Settings, options: GatewayOptions, opened: Opened): Promise<Gateway> {
   const { log, database, coordination } = options
   const tracer = await openTracer(settings, log)
@@ -170,7 +174,7 @@ async function openGateway (settings: Settings, options: GatewayOptions, opened:
         ...lastingOptions(lasting, options, tracer),
         ready: () => !stop.isDraining,
         holdMemory: keyId => app.admission.holdMemory(keyId),
-        // Guards are opened before their services, and needed only when a call is served.
+        // guards are opened before their own services
         ...await openFeatures(settings, options, { ...lasting, services: () => own ?? services() }),
         onCreated: created => { own = created }
       }

@@ -109,7 +109,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
         } catch (error) {
           planned = this.#planNext(attempt, error)
         } finally {
-          attempt.end()
+          attempt.release()
           record.times.upstreamWaitMs += performance.now() - attempt.startedAtMs
         }
       }
@@ -157,7 +157,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
     const { signal, record } = this.#call
     if (signal.aborted) {
       const isRecorded = thrown instanceof GatewayError && thrown.isRecorded
-      if (isRecorded || thrown instanceof ProviderFailure) attempt.recordDone()
+      if (isRecorded || thrown instanceof ProviderFailure) attempt.recordIdleProvider()
       const usage = usageOfError(thrown)
       if (usage !== undefined) noteUsage(record.usage, usage, record.usage.total) // like an abandoned answer
       throw signal.reason

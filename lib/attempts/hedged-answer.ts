@@ -40,7 +40,7 @@ export async function hedgedAnswer<E> (
       else attempt.recordFailure(attempt.recordError(error))
       throw error
     } finally {
-      attempt.end()
+      attempt.release()
     }
   }
   const { answer, winner, firstFailure } = await hedge(afterMs, sendFirst, () => {

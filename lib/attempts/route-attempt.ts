@@ -102,8 +102,8 @@ export class RouteAttempt {
 
   /** @param error see `recordError` */
   recordFailure (error: GatewayError): void {
-    this.recordDone()
-    this.#recordEnd(error.code)
+    this.recordIdleProvider()
+    this.#setOutcome(error.code)
     const { usage, isRecorded } = error
     if (usage !== undefined || (isWasted(error) && !isRecorded)) {
       recordWasted(this.#call, this.route, { usage })
@@ -115,7 +115,7 @@ export class RouteAttempt {
   /** Records that another request succeeded first. */
   recordLostRace (): void {
     if (this.#record.reason === undefined) recordUnusedRoute(this.#call, this.route, 'slower')
-    this.#recordEnd('slower')
+    this.#setOutcome('slower')
   }
 
   /** Closes an answer that arrived after that of another request. */
@@ -131,28 +131,28 @@ export class RouteAttempt {
 
   /** Records that the connection was lost and the same request is sent again. */
   recordReconnect (): void {
-    this.recordDone()
-    this.#recordEnd('reconnect')
+    this.recordIdleProvider()
+    this.#setOutcome('reconnect')
   }
 
   /** Records that no provider is at work on the attempt any more. */
-  recordDone (): void {
+  recordIdleProvider (): void {
     if (!this.#mayBeAtWork) return
     this.#mayBeAtWork = false
     this.#call.record.routing.attemptsAtWork--
   }
 
-  /** Must follow the outcome. An attempt without one ended with its call. */
-  end (): void {
+  /** Call it last, after the outcome. Without one, the call was aborted. */
+  release (): void {
     this.#state.ended(this.route, this.#circuitAttempt)
     const { signal } = this.#call
     if (this.#record.outcomeAtMs === undefined && signal.aborted) {
-      this.#recordEnd(asGatewayError(signal.reason).code)
+      this.#setOutcome(asGatewayError(signal.reason).code)
     }
   }
 
   /** Records when and why a request ended without a used answer. Only the first call has an effect. */
-  #recordEnd (reason: string): void {
+  #setOutcome (reason: string): void {
     this.#record.outcomeAtMs ??= performance.now()
     this.#record.reason ??= reason
   }
@@ -163,7 +163,7 @@ export class RouteAttempt {
 }
 
 /** Records that the answer of a route was read to its end, or cut off. */
-export function recordAnswerEnd ({ record }: Pick<Call, 'record'>, route: Route): void {
+export function recordAnswerClosed ({ record }: Pick<Call, 'record'>, route: Route): void {
   const attempt = record.routing.attempts?.findLast(one => one.route === route)
   if (attempt !== undefined) attempt.endedAtMs ??= performance.now()
 }

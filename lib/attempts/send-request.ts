@@ -98,7 +98,7 @@ export function sendRequest<R, E extends AnyEvent> (
       keyId: call.key.id,
       trace: contextHeaders(call, span, provider.propagate),
       onSent
-    }).then(response => openResponse(response, call, input, target))
+    }).then(response => readResponse(response, call, input, target))
   }
   if (needsSlices(call.record.request)) {
     return yieldFairly()
@@ -141,7 +141,7 @@ function contextHeaders (
   return { 'x-request-id': requestCount === 1 ? id : `${id}-${requestCount}`, ...span?.headers(propagate) }
 }
 
-async function openResponse<R, E extends AnyEvent> (
+async function readResponse<R, E extends AnyEvent> (
   response: UpstreamResponse,
   call: SendContext['call'],
   input: AdapterInput<R>,
@@ -180,44 +180,44 @@ async function openResponse<R, E extends AnyEvent> (
  */
 async function openBody<E extends AnyEvent> (
   body: UpstreamBody,
-  reader: BodyFormat<E>,
+  format: BodyFormat<E>,
   route: Route,
   { record, takeMemory }: Pick<Call, 'record' | 'takeMemory'>,
   { provider, bounds, tryGiveUp }: Omit<UpstreamTarget<never, E>, 'adapter'>
 ): Promise<OpenResponse<E>> {
   const { answerBytes, eventBytes, holdMs = 10_000 } = bounds
   const memory = new AnswerMemory(takeMemory)
-  switch (reader.as) {
+  switch (format.as) {
     case 'json': {
       let bytes = await body.buffer(answerBytes, memory.hold)
       if (bytes[0] !== openObject) {
         bytes = withoutComments(bytes)
-        if (reader.sse !== undefined && looksLikeStream(bytes)) {
+        if (format.sse !== undefined && looksLikeStream(bytes)) {
           const maxBytes = Math.max(eventBytes, answerBytes)
-          return bufferedResponse(route, await readCompleteStream(bytes, reader.sse(), maxBytes))
+          return bufferedResponse(route, await readCompleteStream(bytes, format.sse(), maxBytes))
         }
       }
       record.routing.answerBytes = bytes.length
       const value = await parseResponseBytes(bytes)
-      return bufferedResponse(route, readOrRefuse(() => reader.read(value, bytes)))
+      return bufferedResponse(route, readOrRefuse(() => format.read(value, bytes)))
     }
     case 'text': {
       const bytes = await body.buffer(answerBytes, memory.hold)
-      return bufferedResponse(route, readOrRefuse(() => reader.read(bytes.toString()), bytes))
+      return bufferedResponse(route, readOrRefuse(() => format.read(bytes.toString()), bytes))
     }
     case 'bytes': {
       const bytes = await body.buffer(answerBytes, memory.hold)
-      return bufferedResponse(route, readOrRefuse(() => reader.read(bytes), bytes))
+      return bufferedResponse(route, readOrRefuse(() => format.read(bytes), bytes))
     }
     case 'pieces': {
-      const response = new PieceResponse(route, body, reader.read)
+      const response = new PieceResponse(route, body, format.read)
       await response.begin()
       return response
     }
     case 'events': {
       const { slowStream, timeouts: { idleEventsMs } } = provider
       const slow = slowStream && tryGiveUp && { ...slowStream, tryGiveUp }
-      const response = new StreamResponse(body, reader, {
+      const response = new StreamResponse(body, format, {
         route, jsonBytes: answerBytes, eventBytes, memory, idleEventsMs, slow
       })
       await response.untilVisible(holdMs)

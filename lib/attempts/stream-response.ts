@@ -12,7 +12,7 @@ import type { AnswerMemory } from './answer-memory.ts'
 import { reportedBy, type ReportedUsage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { EventStreamReader, StreamReader, UpstreamBody } from '../providers/provider.ts'
+import type { EventStreamFormat, StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 export interface StreamOptions {
   readonly route: Route
@@ -50,7 +50,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   readonly #messages: StreamDecoder
   readonly #memory: StreamOptions['memory']
   /** Reads a response that turns out to be one JSON text; absent once the kind of body is known. */
-  #format: EventStreamReader<E> | undefined
+  #format: EventStreamFormat<E> | undefined
   readonly #jsonBytes: number
   readonly #slow: SlowStreamPolicy | undefined
   readonly #idleEventsMs: number
@@ -73,7 +73,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   #failure: unknown
   readonly #pace: StreamPace | undefined
 
-  constructor (body: UpstreamBody, format: EventStreamReader<E>, options: StreamOptions) {
+  constructor (body: UpstreamBody, format: EventStreamFormat<E>, options: StreamOptions) {
     this.route = options.route
     this.#body = body
     this.#bytes = body[Symbol.asyncIterator]()
@@ -298,7 +298,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   async #readJson (
     first: Uint8Array,
     into: E[],
-    format: EventStreamReader<E>
+    format: EventStreamFormat<E>
   ): Promise<void> {
     const pieces: Uint8Array[] = []
     let sizeBytes = 0

@@ -298,10 +298,10 @@ function limitsOf (
   if (budget === undefined && strict !== undefined) {
     throw new CommandError('--strict needs a budget: give --budget as well', { exitCode: 2 })
   }
-  const counts = limitFields.flatMap(({ name, member }) => {
+  const counts = limitFields.flatMap(({ name, property }) => {
     const option = optionOf(name)
     const text = given[option] ?? given[earlierNames[option] ?? option]
-    return text === undefined ? [] : [[member, countOf(text, `--${option}`)]]
+    return text === undefined ? [] : [[property, countOf(text, `--${option}`)]]
   })
   const limits: PartyLimits = {
     ...Object.fromEntries(counts),
@@ -541,8 +541,8 @@ function limitsText (limits: PartyLimits = {}): string {
   const [{ unpriced } = {}] = budgetsIn(limits)
   return (
     [
-      ...limitFields.map(({ name, member }) =>
-        limits[member] === undefined ? [] : `${name}=${limits[member]}`
+      ...limitFields.map(({ name, property }) =>
+        limits[property] === undefined ? [] : `${name}=${limits[property]}`
       ),
       ...budgetsIn(limits).map(
         ({ usd, per = 'month', every, from, timeZone, soft }) =>

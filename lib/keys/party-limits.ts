@@ -17,7 +17,9 @@ export function toPartyLimits (wanted: Static<typeof PartyLimitsConfig>): PartyL
   const { budget, budgets, strict } = wanted
   return {
     ...Object.fromEntries(
-      limitFields.flatMap(({ name, member }) => (wanted[name] === undefined ? [] : [[member, wanted[name]]]))
+      limitFields.flatMap(({ name, property }) =>
+        wanted[name] === undefined ? [] : [[property, wanted[name]]]
+      )
     ),
     ...budget !== undefined && { budget: toBudget(budget) },
     ...budgets !== undefined && { budgets: budgets.map(toBudget) },
@@ -29,8 +31,8 @@ export function fromPartyLimits (limits: PartyLimits): Static<typeof PartyLimits
   const { budget, budgets, strict } = limits
   return {
     ...Object.fromEntries(
-      limitFields.flatMap(({ name, member }) =>
-        limits[member] === undefined ? [] : [[name, limits[member]]]
+      limitFields.flatMap(({ name, property }) =>
+        limits[property] === undefined ? [] : [[name, limits[property]]]
       )
     ),
     ...budget !== undefined && { budget: fromBudget(budget) },

@@ -113,8 +113,8 @@ export function limitAccountsOf (parties: readonly Party[], withBudgets = true):
       })
     }
     const others: Account[] = []
-    for (const { name: limitName, member, row, perUnit } of limitFields) {
-      const limit = limits[member]
+    for (const { name: limitName, property, row, perUnit } of limitFields) {
+      const limit = limits[property]
       if (limit === undefined) continue
       const { unit } = row
       const max = limit * perUnit
@@ -193,6 +193,6 @@ export function isPerCall (unit: string): unit is 'requests' | 'calls' {
 /** Keeps the limits that depend on usage; the others were checked at admission. */
 export function usageLimits (limits: PartyLimits): PartyLimits {
   const kept: { -readonly [Name in keyof PartyLimits]: PartyLimits[Name] } = { ...limits }
-  for (const { member, row } of limitFields) if (isPerCall(row.unit)) delete kept[member]
+  for (const { property, row } of limitFields) if (isPerCall(row.unit)) delete kept[property]
   return kept
 }

@@ -21,14 +21,14 @@ interface LimitField {
   /** Its name on the wire. */
   readonly name: CountedLimitName
   /** Its name in `PartyLimits`. */
-  readonly member: keyof CountedAmounts
+  readonly property: keyof CountedAmounts
   readonly row: CountedRow
   /** Counted amount per unit of the limit. */
   readonly perUnit: number
 }
 
 export const limitFields: readonly LimitField[] = countedLimitNames.map(name => (
-  { name, member: camelCase(name), row: countedLimits[name], perUnit: perUnitOf(countedLimits[name].unit) }
+  { name, property: camelCase(name), row: countedLimits[name], perUnit: perUnitOf(countedLimits[name].unit) }
 ))
 
 const sumNames: readonly SumName[] = [

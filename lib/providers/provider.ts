@@ -109,16 +109,16 @@ export interface UpstreamHead {
 
 /** Reads a body. `read` and the stream readers throw `ProviderFailure` for an error in the body. */
 export type BodyFormat<E> =
-  | JsonReader<E>
+  | JsonFormat<E>
   | { readonly as: 'text', readonly read: (text: string) => E[] }
   /** The complete body, unparsed because it may be too large. */
   | { readonly as: 'bytes', readonly read: (bytes: Buffer) => E[] }
   /** Bytes as they arrive; the first piece counts as visible output. */
   | { readonly as: 'pieces', readonly read: (piece: Uint8Array, into: E[]) => void }
-  | EventStreamReader<E>
+  | EventStreamFormat<E>
 
 /** Reads a JSON body, parsed. */
-export interface JsonReader<E> {
+export interface JsonFormat<E> {
   readonly as: 'json'
   /** @param bytes the raw body */
   readonly read: (value: unknown, bytes?: Buffer) => E[]
@@ -127,7 +127,7 @@ export interface JsonReader<E> {
 }
 
 /** Reads an event stream, message by message. */
-export interface EventStreamReader<E> {
+export interface EventStreamFormat<E> {
   readonly as: 'events'
   readonly reader: StreamReader<E>
   /** Reads JSON received instead of a stream. */

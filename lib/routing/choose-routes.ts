@@ -211,33 +211,33 @@ function suitable<R> (
   requirements: ChooseRoutesOptions<R>['requirements']
 ): FilteredRoutes & Pick<Requirements, 'account'> {
   const preferences = readPreferences(headers)
-  const wanted =
+  const allowed =
     preferences === undefined
       ? { routes: ranked, skipped: none }
       : applyPreferences(ranked, preferences, models.find)
-  const [first] = wanted.routes
+  const [first] = allowed.routes
   const hasChoice =
-    wanted.routes.length > 1 ||
+    allowed.routes.length > 1 ||
     (first !== undefined && routingState?.credentials(first.providerId) !== undefined)
   const needed = hasChoice ? requirements?.(request) : undefined
-  const fitting =
+  const able =
     needed === undefined
-      ? { routes: wanted.routes, skipped: none }
-      : skipUnfit(wanted.routes, needed, models.find)
-  const capable =
+      ? { routes: allowed.routes, skipped: none }
+      : skipUnfit(allowed.routes, needed, models.find)
+  const historyFirst =
     needed === undefined
-      ? fitting.routes
-      : preferHistoryOrigin(fitting.routes, needed, {
+      ? able.routes
+      : preferHistoryOrigin(able.routes, needed, {
           marksOf: id => providers.get(id)?.traits.historyMarks ?? [],
           accountsOf: id => accountsOf(providers.get(id), routingState?.credentials(id)?.size),
           providerOf: id => routingState?.toolCalls.providerOf(id)
         })
-  const continuing = origin === undefined ? capable : originFirst(capable, origin)
+  const continued = origin === undefined ? historyFirst : originFirst(historyFirst, origin)
   const { account } = needed ?? {}
   return {
-    routes: preferences === undefined ? continuing : orderByCaller(continuing, preferences),
+    routes: preferences === undefined ? continued : orderByCaller(continued, preferences),
     skipped:
-      wanted.skipped.length + fitting.skipped.length === 0 ? none : [...wanted.skipped, ...fitting.skipped],
+      allowed.skipped.length + able.skipped.length === 0 ? none : [...allowed.skipped, ...able.skipped],
     ...account !== undefined && { account }
   }
 }

@@ -255,7 +255,8 @@ export class RoutingState {
   }
 
   /**
-   * Ignores errors of callers and credentials, which tell nothing about the model.
+   * An error of a credential rests the credential, a rate limit the provider. Only transient errors count
+   * against the model.
    *
    * @param credential index of the one used, if there are several
    */

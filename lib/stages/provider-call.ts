@@ -8,7 +8,7 @@
 
 import { CallAttempts } from '../attempts/call-attempts.ts'
 import { PreparedRequest } from '../attempts/prepared-request.ts'
-import { recordAnswerEnd, recordBrokenAnswer } from '../attempts/route-attempt.ts'
+import { recordAnswerClosed, recordBrokenAnswer } from '../attempts/route-attempt.ts'
 import { callerError } from '../providers/provider-failure.ts'
 import { done } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
@@ -190,7 +190,7 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     const answer = this.#answer
     this.#answer = undefined // closed once: an answer that is read on without its caller continues here
     if (answer === undefined) return
-    recordAnswerEnd(this.#call, answer.route)
+    recordAnswerClosed(this.#call, answer.route)
     answer.close()
     this.#call.record.usage.reported = answer.reported()
   }

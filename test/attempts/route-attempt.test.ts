@@ -27,7 +27,7 @@ t.test('an attempt counts as waiting until it has ended', async t => {
   const attempt = begin()
   t.equal(state.waiting('one/a'), 1)
   attempt.recordSuccess()
-  attempt.end()
+  attempt.release()
   t.equal(state.waiting('one/a'), 0)
   t.type(state.latencies(false).of('one/a'), 'number')
 })
@@ -38,7 +38,7 @@ t.test('a failure counts against its route and is recorded in the call', async t
     const attempt = begin()
     attempt.recordFailure(attempt.recordError(new GatewayError('upstream_error')))
     attempt.recordLostRace()
-    attempt.end()
+    attempt.release()
   }
   t.match(state.cooldown(chosen, 'key-1'), { reason: 'circuit_open' })
   t.same(
@@ -54,7 +54,7 @@ t.test('usage that a failed request reports is recorded as wasted', async t => {
   const error = new GatewayError('upstream_stream_interrupted', { usage })
   const attempt = begin()
   attempt.recordFailure(attempt.recordError(error.with({ message: 'cut' })))
-  attempt.end()
+  attempt.release()
   t.same(record.usage.wasted, [{ modelId: 'one/a', usage }])
 })
 

@@ -5,7 +5,7 @@ import { AnswerMemory } from '../../lib/attempts/answer-memory.ts'
 import { StreamResponse, type StreamOptions } from '../../lib/attempts/stream-response.ts'
 import { route } from '../support/routes.ts'
 import { until } from '../support/until.ts'
-import type { EventStreamReader, StreamReader } from '../../lib/providers/provider.ts'
+import type { EventStreamFormat, StreamReader } from '../../lib/providers/provider.ts'
 
 interface Event { readonly type: string, readonly text?: string }
 
@@ -25,7 +25,7 @@ function reader (): StreamReader<Event> {
 
 function start ({
   decoder, reader: given = reader(), ...options
-}: Partial<StreamOptions & EventStreamReader<Event>> = {}) {
+}: Partial<StreamOptions & EventStreamFormat<Event>> = {}) {
   let cancelled = false
   const body: BodyQueue = new BodyQueue({
     pause: () => undefined,
@@ -34,7 +34,7 @@ function start ({
       cancelled = true
     }
   })
-  const format: EventStreamReader<Event> = {
+  const format: EventStreamFormat<Event> = {
     as: 'events', reader: given, json: value => [{ type: 'json', text: JSON.stringify(value) }], decoder
   }
   const response = new StreamResponse<Event>(body, format, {

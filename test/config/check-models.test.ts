@@ -101,7 +101,7 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
     'headgate.yaml:6:63  keys[0].models[0]  warning: is not in the catalogue; its provider may know it'
   ]
   t.same(formatWarnings(warnings), expected)
-  const error = failure(() => readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on', PORT: 'x' }, cwd }))
+  const error = failure(() => readSettings({ env: { K: 'k'.repeat(24), HEADGATE_SANDBOX: 'on', PORT: 'x' }, cwd }))
   t.same(formatWarnings(error.warnings), expected, 'also next to a problem')
   t.same(error.problems.length, 1)
   t.same(
@@ -129,5 +129,5 @@ routes: {fast: {models: [{model: sandbox/chat, settings: ${settings}}]}}
   ])
   t.match(lines(t, file('{temprature: 1}')), [/settings.temprature {2}cannot be set.*temperature/])
   t.match(lines(t, file('{temperature: 3}')), [/settings.temperature {2}is not valid in a request/])
-  t.match(lines(t, file('{top_logprobs: 3}')), [/settings.top_logprobs {2}only together with logprobs/])
+  t.match(lines(t, file('{top_logprobs: 3}')), [/settings.top_logprobs {2}requires logprobs/])
 })

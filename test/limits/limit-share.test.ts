@@ -61,8 +61,8 @@ t.test('other limits are divided, and each process gets at least one', async t =
 })
 
 t.test('each limit of the table has a share', async t => {
-  for (const { name, member, row: { unit, refusal } } of limitFields) {
-    const accounts = limitAccountsOf([{ kind: 'key', id: name, limits: { [member]: 8 } }])
+  for (const { name, property, row: { unit, refusal } } of limitFields) {
+    const accounts = limitAccountsOf([{ kind: 'key', id: name, limits: { [property]: 8 } }])
     const share = shareOf({ usageOf: () => ({ used: 0, reserved: 0 }) })
     const decisions = []
     for (let call = 0; call < 3; call++) {

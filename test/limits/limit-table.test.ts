@@ -18,7 +18,7 @@ import { limitFields, refusals } from '../../lib/limits/limit-table.ts'
 import { usageRowOf } from '../support/usage.ts'
 
 t.test('each limit has a distinct name in each place', async t => {
-  t.same(limitFields.map(({ name, member }) => [name, member]).slice(0, 3), [
+  t.same(limitFields.map(({ name, property }) => [name, property]).slice(0, 3), [
     ['requests_per_minute', 'requestsPerMinute'],
     ['tokens_per_minute', 'tokensPerMinute'],
     ['concurrent_calls', 'concurrentCalls']
@@ -31,8 +31,8 @@ t.test('each limit has a distinct name in each place', async t => {
  * @returns the limit that refused the second call
  */
 async function refusedBy (limiter: Limiter): Promise<unknown> {
-  return await Promise.all(limitFields.map(async ({ name, member, row: { unit } }) => {
-    const parties = [{ kind: 'key', id: `key-${name}`, limits: { [member]: 1 } }] as const
+  return await Promise.all(limitFields.map(async ({ name, property, row: { unit } }) => {
+    const parties = [{ kind: 'key', id: `key-${name}`, limits: { [property]: 1 } }] as const
     const request = { accounts: limitAccountsOf(parties), wanted: { [unit]: { max: perUnitOf(unit) } } }
     const first = await limiter.reserve(request)
     const second = await limiter.reserve(request)
@@ -79,12 +79,12 @@ t.test('each sum counts stored records and the reservations of another gateway o
     t.teardown(() => limiter.close())
     return limiter
   }
-  for (const [place, { name, member, row }] of limitFields.entries()) {
+  for (const [place, { name, property, row }] of limitFields.entries()) {
     if (row.counting !== 'sum') continue
     const { unit, refusal } = row
     const each = perUnitOf(unit)
     await database.insertUsage([usageRowOf(place, { at_ms: Date.now(), key_id: name, [unit]: each })])
-    const accounts = limitAccountsOf([{ kind: 'key', id: name, limits: { [member]: 3 } }])
+    const accounts = limitAccountsOf([{ kind: 'key', id: name, limits: { [property]: 3 } }])
     const [one, other] = [start(), start()]
     const take = async (limiter: LocalLimiter, amount: number): Promise<unknown> => (
       await limiter.reserve({ accounts, wanted: { [unit]: { max: amount * each } } })
