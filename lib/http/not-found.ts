@@ -77,7 +77,7 @@ export class NotFound {
     }
     const twice = this.#servedBefore(path)
     if (twice !== undefined) {
-      return `The base URL of the client is a whole path: set it to the part up to \`/v1\`. This is served at \`${twice}\`.`
+      return `The base URL of the client includes the endpoint path. End it at \`/v1\`; this endpoint is served at \`${twice}\`.`
     }
     const below = path.lastIndexOf('/v1/')
     const meant = below === -1 ? `/v1${path}` : path.slice(below)

@@ -112,7 +112,8 @@ const explanations: ReadonlyArray<Explanation & { readonly matches: (failed: Fai
     phaseOf: always('connect')
   },
   {
-    matches: hasCode('CONNECTION_CLOSED'),
+    // EPIPE: a program that exits before it has read the first message
+    matches: hasCode('CONNECTION_CLOSED', 'EPIPE'),
     message: 'The tool server ended the connection before its answer.',
     recommendation: tryLater
   },

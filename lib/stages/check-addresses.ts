@@ -15,6 +15,7 @@ import { isObject } from '../json/type-guards.ts'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
 import { holdsBytes, isWrittenAddress, plainUrl } from '../net/written-address.ts'
 import { speaksDialect } from '../providers/speaks-dialect.ts'
+import { callerParam } from '../providers/caller-param.ts'
 import { kinds } from '../providers/kinds.ts'
 import { maxUrlLength } from '../../schemas/url.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -53,18 +54,18 @@ export function checkAddresses<C> (
     call: C,
     addresses: readonly NamedAddress[]
   ): Promise<C> => {
-    const {
-      request: { asWritten },
-      routes,
-      signal
-    } = call
+    const { request, routes, signal } = call
+    const { asWritten } = request
     const ids = [...new Set(routes.map(({ providerId }) => providerId))]
     const found = await Promise.all(ids.map(async id => await internal.has(id)))
     const internalIds = ids.filter((_, index) => found[index])
     if (internalIds.length === 0) return call
     const written =
       asWritten !== undefined && internalIds.some(getsOwnWords) ? addressesAsWritten(asWritten) : []
-    await abortable(checkEach([...addresses, ...written], allowed, resolve), signal)
+    const named = addresses.map(
+      ({ url, param }) => ({ url, param: callerParam(param, { request, quirks: {} }) })
+    )
+    await abortable(checkEach([...named, ...written], allowed, resolve), signal)
     return call
   }
   return map(<C extends RoutedCall<ChatInput>>(call: C): C | Promise<C> => {

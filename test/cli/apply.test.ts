@@ -302,7 +302,7 @@ keys:
   await apply({ projects: [{ name: 'a' }], keys: [{ name: 'k' }] })
   t.match(await apply({ keys: [{ name: 'k', project: 'a' }] }), {
     code: 1,
-    error: /k is in another project than a, and keys cannot be moved between projects/
+    error: /k belongs to a project other than a, and keys cannot be moved between projects/
   })
 })
 
@@ -461,7 +461,7 @@ t.test(
     const unknown = await apply({ keys: [{ name: 'web', owner: 'nobody@example.com' }] })
     t.match(unknown, {
       code: 1,
-      error: /web is to be owned by nobody@example\.com, and no user has this email/
+      error: /web should belong to nobody@example\.com, but no user has this email/
     })
     t.match(await apply({ users: [{ email, role: 'member', unset: ['limits'] }] }, '--plan'), {
       code: 3,
@@ -469,7 +469,7 @@ t.test(
     })
     t.match(await apply({ users: [{ email, role: 'member', limits, unset: ['limits'] }] }), {
       out: '',
-      error: /cannot be set and in `unset`/
+      error: /cannot be both set and listed in `unset`/
     })
   }
 )

@@ -220,7 +220,7 @@ t.test(
     const second = await compared(`${wrong}/cached`, `${wrong}/serial`, '--rates', '40,20')
     t.match(
       second.notes.join('\n'),
-      /^A, JSON, 1 KB body, 20\/s: 10 answers did not come from the provider; is a cache on\?$/m
+      /^A, JSON, 1 KB body, 20\/s: 10 answers did not come from the provider; is caching enabled\?$/m
     )
     // A slow machine may keep A from 40 as well.
     const ratesOf = (name: string) =>

@@ -61,7 +61,7 @@ t.test('settings are merged into an existing file, which is backed up', async t 
     await content('config.toml'),
     /^model = "openai\/gpt-5"\nmodel_provider = "headgate"\nsandbox_mode = "read-only"\n\n\[mcp_servers\.a\]\ncommand = "a"\n\n\[model_providers\.headgate\]\n/
   )
-  t.match(await write('codex', 'config.toml'), { code: 1, error: /has such settings already/ })
+  t.match(await write('codex', 'config.toml'), { code: 1, error: /already has these settings/ })
   t.equal((await write('opencode', 'new/opencode.json')).code, 0)
   t.match(JSON.parse(await content('new/opencode.json')), { small_model: 'headgate/openai/gpt-5-mini' })
 })

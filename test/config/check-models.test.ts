@@ -101,7 +101,8 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
     'headgate.yaml:6:63  keys[0].models[0]  warning: is not in the catalogue; its provider may know it'
   ]
   t.same(formatWarnings(warnings), expected)
-  const error = failure(() => readSettings({ env: { K: 'k'.repeat(24), HEADGATE_SANDBOX: 'on', PORT: 'x' }, cwd }))
+  const env = { K: 'k'.repeat(24), HEADGATE_SANDBOX: 'on', PORT: 'x' }
+  const error = failure(() => readSettings({ env, cwd }))
   t.same(formatWarnings(error.warnings), expected, 'also next to a problem')
   t.same(error.problems.length, 1)
   t.same(

@@ -253,7 +253,7 @@ t.test(
   async t => {
     const limits = { budget: { usd: 1, per: 'total' } } as const
     const more = { whenUnavailable: 'pass' } as const
-    const short = { status: 402, body: /Too little is left of a budget of this call for a guard to inspect it/ }
+    const short = { status: 402, body: /The remaining budget is too small for a guard to inspect this call/ }
     const growing = await start(t, { limits, more })
     t.match(await growing.ask('\u0001'.repeat(10_000)), short)
     t.equal(growing.upstream.requests.length, 0)

@@ -278,7 +278,7 @@ t.test('a prefilled answer is refused for a provider that would not continue it'
   const { ask } = await translated(t, 'openai')
   const answer = await ask({ messages })
   t.equal(answer.status, 400)
-  t.match(await answer.json(), { error: { message: /does not continue an answer/ } })
+  t.match(await answer.json(), { error: { message: /does not support assistant prefill/ } })
   const { upstream, ask: local } = await translated(t, 'vllm')
   t.equal((await local({ messages })).status, 200)
   t.match((await sentTo(upstream))['messages'], [{}, { role: 'assistant', content: 'Well,' }])

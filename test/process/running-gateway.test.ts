@@ -57,6 +57,6 @@ t.test('a pipe or a link in place of the file is replaced, and a directory is re
   t.same(warnings, [])
   const file = join(directory, 'folder', 'gateway.json')
   noteRunning(join(directory, 'folder'), 'http://127.0.0.1:1', log)()
-  t.match(warnings, [[{ file, cause: { code: 'EISDIR' } }, /cannot be noted/]])
+  t.match(warnings, [[{ file, cause: { code: 'EISDIR' } }, /failed to record the address/]])
   t.end()
 })

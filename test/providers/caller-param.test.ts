@@ -7,9 +7,7 @@ const [system, user] = [{ role: 'system', content: 's' }, { role: 'user', conten
 function paramOf (param: string, request: Partial<ChatInput>, rename?: Record<string, string>): string {
   return callerParam(param, {
     request: { model: 'm', messages: [system, user], ...request },
-    route: { providerId: 'a', model: 'b', modelId: 'a/b' },
-    quirks: { ...rename !== undefined && { rename } },
-    streamed: false
+    quirks: { ...rename !== undefined && { rename } }
   })
 }
 
@@ -21,6 +19,32 @@ t.test("a position in the conversation is translated to the caller's request", a
   const added = [system, user, { role: 'user', content: 'added' }] as const
   t.equal(paramOf('messages[2].content[1]', { messages: added, originalInput }), 'input')
   t.equal(paramOf('messages[9]', { originalInput }), 'messages[9]')
+})
+
+t.test('a part of an input of the Responses API has the names of that API', async t => {
+  const message = {
+    role: 'user',
+    content: [
+      { type: 'image_url', image_url: { url: 'http://10.0.0.1/a.png' } },
+      { type: 'file', file: { file_data: 'http://10.0.0.1/a.pdf' } },
+      { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' } },
+      { type: 'file', file: { file_id: 'file-1' } }
+    ]
+  } as unknown as ChatInput['messages'][number] // of `type: string`
+  const named = (param: string, field: 'input' | 'messages'): string => paramOf(param, {
+    messages: [message],
+    originalInput: { field, messages: [message], systemPromptField: 'instructions' }
+  })
+  for (const [chat, responses] of [
+    ['content[0].image_url.url', 'content[0].image_url'],
+    ['content[1].file.file_data', 'content[1].file_url'],
+    ['content[2].file.file_data', 'content[2].file_data'],
+    ['content[3].file.file_id', 'content[3].file_id'],
+    ['content[3].type', 'content[3].type']
+  ] as const) {
+    t.equal(named(`messages[0].${chat}`, 'input'), `input[0].${responses}`)
+    t.equal(named(`messages[0].${chat}`, 'messages'), `messages[0].${chat}`, 'but not in messages')
+  }
 })
 
 t.test('a field has the name under which the caller sent it', async t => {

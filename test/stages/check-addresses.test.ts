@@ -363,7 +363,7 @@ t.test(
     const answer = await ask('http://169.254.169.254/latest')
     t.equal(answer.status, 400)
     t.match(await answer.json(), {
-      error: { code: 'invalid_value', param: 'file_url', message: /is not public/ }
+      error: { code: 'invalid_value', param: 'input[0].content[1].file_url', message: /is not public/ }
     })
     t.equal(upstream.requests.length, 0)
     t.equal((await ask('http://127.0.0.2/a.pdf')).status, 200)

@@ -711,7 +711,7 @@ t.test('a call still open at exit is recorded as interrupted after the next star
           }
         }
         await first.ledger.close()
-        t.match(first.lines.at(-1), { msg: /left in a file/, rows: isLocked ? 3 : 2 })
+        t.match(first.lines.at(-1), { msg: /unwritten usage rows saved to a file/, rows: isLocked ? 3 : 2 })
         unlock?.()
         const second = await ledger(t, directory)
         await second.ledger.importJournals()

@@ -332,7 +332,7 @@ t.test('bodies without enough memory are dropped and counted, and the call says 
   t.match(body, { outcome: 'ok', bodies: { state: 'dropped', readable_by: 'admin' } })
   t.match(await owner.send(`GET /admin/v1/calls/${id}/bodies`), {
     status: 404,
-    body: { error: { message: /no memory/ } }
+    body: { error: { message: /memory for kept bodies was full/ } }
   })
   t.equal(place.api.gateway.load().bodiesDropped, 1)
   t.match(
