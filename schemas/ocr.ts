@@ -32,7 +32,8 @@ export const OcrRequest = Type.Object({
   document: Type.Union([AddressedDocument, AddressedImage]),
   pages: Nullable(
     Type.Union([
-      Type.String({ maxLength: 10_000 }), Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 1000 })
+      Type.String({ maxLength: 10_000 }),
+      Type.Array(Type.Integer({ minimum: 0, maximum: 99_999 }), { maxItems: 1000 })
     ]),
     { description: 'The pages to read, from 0: a list, or a text such as `0,2-4`. Default: all.' }
   ),

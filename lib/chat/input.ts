@@ -79,6 +79,8 @@ export interface TextInput extends ChatInput {
 export interface OriginalInput {
   readonly field: 'messages' | 'input'
   readonly messages: readonly Message[]
+  /** True if a part holds its address or file itself, as in the Responses API: `image_url`, `file_data`. */
+  readonly hasFlatParts?: true
   /** The field that the system prompt came from. */
   readonly systemPromptField: 'instructions' | 'system' | 'system_instruction'
 }

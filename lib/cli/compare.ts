@@ -9,6 +9,7 @@ import { openDatabase } from '../stores/open-database.ts'
 import { dayMs } from '../core/day.ts'
 import { usageReport } from '../usage/usage-report.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
+import { joinItems } from '../../schemas/admin/item-list.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { Usage, UsageTotals } from '../../schemas/admin/usage.ts'
 import type { Settings } from '../core/settings.ts'
@@ -165,7 +166,7 @@ async function remoteUsage (
     warn(`warning: the key of the admin API travels in cleartext to ${hostname}.`)
   }
   const query = new URLSearchParams({ from_ms: String(fromMs), until_ms: String(untilMs), group_by: 'model' })
-  for (const [filter, values] of given) query.set(filter, values.join(','))
+  for (const [filter, values] of given) query.set(filter, joinItems(values))
   let usage: Usage
   try {
     usage = await new AdminClient(url, key).read<Usage>('GET /admin/v1/usage', query)

@@ -237,7 +237,7 @@ class FormParts {
       this.bytes += bytes.length
     })
     if (part.name === null) return
-    part.originalFilename = extendedFileName(part) ?? part.originalFilename
+    part.originalFilename = extendedFileName(part) || part.originalFilename
     // The parser treats a part with a type as a file. It is one only if it has a file name.
     if (part.originalFilename === null) return this.#readField(part, part.name)
     part.mimetype ??= 'application/octet-stream'
@@ -359,8 +359,10 @@ async function fileOf (
 function extendedFileName (part: FormPart): string | undefined {
   const disposition = objectOf(property(part, 'headers'))?.['content-disposition']
   if (typeof disposition !== 'string') return undefined
+  // a plain name may contain anything
+  const withoutOtherNames = disposition.replaceAll(/(?<!\*)=\s*"(?:\\.|[^"\\])*"/g, '')
   const [, charset = '', value = ''] =
-    /;\s*filename\*\s*=\s*"?([a-z0-9-]+)'[^';"\s]*'([^;"\s]*)/i.exec(disposition) ?? []
+    /;\s*filename\*\s*=\s*"?([a-z0-9-]+)'[^';"\s]*'([^;"\s]*)/i.exec(withoutOtherNames) ?? []
   try {
     switch (charset.toLowerCase()) {
       case 'utf-8': return decodeURIComponent(value)

@@ -35,8 +35,8 @@ const semaphore = new FairSemaphore(Math.max(1, availableParallelism() - 1))
  * Returns the text of each page, in order; an image is one page.
  *
  * @param selected the pages to read, from 0. Default: all
- * @throws Unreadable when programs are missing or the document is not what it seems, the signal's
- *   reason
+ * @throws UnreadableDocument when programs or a selected page are missing, or the document is not what it
+ *   seems; the signal's reason
  */
 export async function readPages (
   bytes: Buffer,
@@ -54,6 +54,10 @@ export async function readPages (
     throw new UnreadableDocument('The PDF cannot be read. Send one that is neither encrypted nor damaged.')
   }
   if (texts.length > maxPages) throw new UnreadableDocument(`The document has more than ${maxPages} pages.`)
+  const missing = selected?.find(index => index >= texts.length)
+  if (missing !== undefined) {
+    throw new UnreadableDocument(`The document has no page ${missing}: its ${texts.length} are numbered from 0.`)
+  }
   const wanted = selected ?? [...texts.keys()]
   const bare = wanted.filter(index => texts[index]?.trim() === '')
   const canRecognise = programs.tesseract !== undefined && programs.pdftoppm !== undefined

@@ -9,18 +9,18 @@ const param = 'pages'
  * Returns the page numbers in order, each once.
  *
  * @param pages numbers, or a text such as `0,2-4`
- * @param maxPages maximum pages to select
+ * @param maxPages maximum pages to select; a page that is selected twice counts twice
  * @throws GatewayError `invalid_value` for no or too many pages, or a text that selects none
  */
 export function parsePages (pages: string | readonly number[], maxPages: number): readonly number[] {
   const ranges =
     typeof pages === 'string' ? pages.split(',').map(parseRange) : pages.map(page => [page, page] as const)
   const numbers = new Set<number>()
+  let selected = 0
   for (const [first, last] of ranges) {
-    for (let number = first; number <= last; number++) {
-      numbers.add(number)
-      if (numbers.size > maxPages) throw invalid(`Up to ${maxPages} pages can be selected.`)
-    }
+    selected += last - first + 1
+    if (selected > maxPages) throw invalid(`Up to ${maxPages} pages can be selected.`)
+    for (let number = first; number <= last; number++) numbers.add(number)
   }
   if (numbers.size === 0) throw invalid('Select at least one page, or leave `pages` out to read all.')
   return [...numbers].toSorted((a, b) => a - b)

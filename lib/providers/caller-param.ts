@@ -27,9 +27,9 @@ export function callerParam (
   const message = messages[Number(match[1])]
   if (message === undefined || originalInput === undefined) return param
   const index = originalInput.messages.indexOf(message)
-  const { field, systemPromptField } = originalInput
+  const { field, hasFlatParts, systemPromptField } = originalInput
   const [, , rest = ''] = match
-  if (index !== -1) return `${field}[${index}]${field === 'input' ? partField(message, rest) : rest}`
+  if (index !== -1) return `${field}[${index}]${hasFlatParts === true ? partField(message, rest) : rest}`
   return message.role === 'system' ? systemPromptField : field
 }
 

@@ -73,7 +73,7 @@ function compiledLater (schema: TSchema): Check {
 function largest (
   schema: JsonSchema, type: 'array' | 'object', limit: 'maxItems' | 'maxProperties'
 ): number {
-  const branches = branchesOf(schema).filter(branch => (branch.type ?? type) === type)
+  const branches = branchesOf(schema).filter(branch => [branch.type ?? type].flat().includes(type))
   return Math.max(0, ...branches.map(branch => branch[limit] ?? Infinity))
 }
 

@@ -4,6 +4,7 @@ import { maySee } from '../../lib/accounts/roles.ts'
 import { callNumbers } from '../../schemas/admin/calls.ts'
 import { maxMilliseconds } from '../../schemas/admin/common.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
+import { splitItems } from '../../schemas/admin/item-list.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { CallFilter, ListedColumn } from '../../lib/usage/call-filter.ts'
 import { principalOf } from './acts.ts'
@@ -106,12 +107,9 @@ export function visibleProjects (
   return principal.projects === undefined ? undefined : [...principal.projects]
 }
 
-/** Reads items separated by commas; `undefined` if there are none. A comma in an item is written as `\,`. */
+/** Reads items separated by commas; `undefined` if there are none. */
 export function listOf (search: URLSearchParams, name: string): string[] | undefined {
-  const items = (search.get(name) ?? '')
-    .split(/(?<!\\),/)
-    .map(item => item.replaceAll('\\,', ','))
-    .filter(item => item !== '')
+  const items = splitItems(search.get(name) ?? '')
   return items.length === 0 ? undefined : items.slice(0, 200)
 }
 

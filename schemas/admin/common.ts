@@ -96,7 +96,7 @@ export function onlyThese<N extends string> (
   const described = Object.entries<string>(filters).map(([name, what]) => [
     name,
     {
-      description: `Only these ${what}; several with commas. Write \`\\,\` for a comma in a name.`,
+      description: `Only these ${what}; several with commas. Write \`\\,\` for a comma in a name, and \`\\\\\` for a backslash.`,
       type: 'string'
     }
   ])

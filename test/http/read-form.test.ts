@@ -219,7 +219,9 @@ t.test('a file may be named by an encoded name', async t => {
     "filename=\"talk.mp3\"; filename*=utf-8'en'%E2%82%AC.mp3": '€.mp3',
     "filename*=ISO-8859-1''%A3.mp3": '£.mp3',
     "filename=\"talk.mp3\"; filename*=UTF-8''%FF.mp3": 'talk.mp3',
-    "filename*=UTF-8''..%2F..%2Ftalk.mp3": 'talk.mp3'
+    "filename*=UTF-8''..%2F..%2Ftalk.mp3": 'talk.mp3',
+    "filename=\"talk.mp3\"; filename*=UTF-8''": 'talk.mp3',
+    "filename=\"x; filename*=utf-8''y\"": "x; filename*=utf-8''y"
   }
   for (const [parameters, name] of Object.entries(names)) {
     await send(url, written([[`Content-Disposition: form-data; name="file"; ${parameters}`, 'sound']]))

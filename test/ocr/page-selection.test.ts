@@ -9,7 +9,7 @@ t.test('pages are numbers or ranges, in order and each once', async t => {
     [[4, 0, 4], [0, 4]]
   ]
   for (const [given, expected] of rows) t.strictSame(parsePages(given, 10), expected, String(given))
-  for (const given of ['', 'x', '1-', '-1', '4-2', '1,,2', '0-10', []]) {
+  for (const given of ['', 'x', '1-', '-1', '4-2', '1,,2', '0-10', '0-9,0-9', '100000', []]) {
     t.throws(() => parsePages(given, 10), { code: 'invalid_value', param: 'pages' }, String(given))
   }
 })

@@ -31,9 +31,14 @@ t.test('a part of an input of the Responses API has the names of that API', asyn
       { type: 'file', file: { file_id: 'file-1' } }
     ]
   } as unknown as ChatInput['messages'][number] // of `type: string`
-  const named = (param: string, field: 'input' | 'messages'): string => paramOf(param, {
+  const named = (param: string, hasFlatParts?: true): string => paramOf(param, {
     messages: [message],
-    originalInput: { field, messages: [message], systemPromptField: 'instructions' }
+    originalInput: {
+      field: 'input',
+      messages: [message],
+      systemPromptField: 'instructions',
+      ...hasFlatParts && { hasFlatParts }
+    }
   })
   for (const [chat, responses] of [
     ['content[0].image_url.url', 'content[0].image_url'],
@@ -42,8 +47,8 @@ t.test('a part of an input of the Responses API has the names of that API', asyn
     ['content[3].file.file_id', 'content[3].file_id'],
     ['content[3].type', 'content[3].type']
   ] as const) {
-    t.equal(named(`messages[0].${chat}`, 'input'), `input[0].${responses}`)
-    t.equal(named(`messages[0].${chat}`, 'messages'), `messages[0].${chat}`, 'but not in messages')
+    t.equal(named(`messages[0].${chat}`, true), `input[0].${responses}`)
+    t.equal(named(`messages[0].${chat}`), `input[0].${chat}`, 'but not in an input of chat completions')
   }
 })
 

@@ -24,6 +24,13 @@ for (const { name, schema } of bodies) {
   )
 }
 
+t.test('a value of several types has the limits of its own type', async t => {
+  const check = compileCheck(Type.Unsafe({ type: ['string', 'object'], maxProperties: 1 }))
+  t.ok(check({ a: 1 }))
+  t.ok(check('a'))
+  t.notOk(check({ a: 1, b: 2 }))
+})
+
 function acceptsAsAjv (t: Test, schema: TSchema, matches: Check): void {
   const accepts = new Ajv2019({ strict: true, strictTypes: false, validateSchema: false }).compile(schema)
   const values = rounds(1000)

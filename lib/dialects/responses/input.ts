@@ -205,7 +205,9 @@ function translation (
       {
         model: request.model,
         messages: [...system, ...messages],
-        originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
+        originalInput: {
+          field: 'input', messages: byItem, hasFlatParts: true, systemPromptField: 'instructions'
+        },
         callerNames,
         asWritten: asWritten(request, items, earlier)
       } satisfies ChatInput,

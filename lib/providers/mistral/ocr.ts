@@ -67,9 +67,10 @@ function optionsOf ({ selected, image_limit: limit, image_min_size: minSize }: O
 }
 
 /**
- * Returns the pages in order, numbered from 0 whatever the provider starts at.
+ * Returns the pages in order, numbered from 0 whatever the provider starts at: by the numbers of the provider
+ * if all of them were selected, otherwise by their places.
  *
- * @param selected the requested pages, whose numbers the pages get. Default: all
+ * @param selected the requested pages. Default: all
  * @throws GatewayError `upstream_invalid_response` without pages or for an invalid page. The text of a blank
  *   page may be empty or missing
  */
@@ -87,8 +88,9 @@ function readPages (body: unknown, selected?: readonly number[]): Array<ResultEv
     }
     return { index: numberOf(page['index']) ?? position, markdown }
   })
+  const areSelected = selected !== undefined && read.every(({ index }) => selected.includes(index))
   const inOrder = read
     .toSorted((a, b) => a.index - b.index)
-    .map(({ markdown }, index) => ({ index: selected?.[index] ?? index, markdown }))
+    .map((page, index) => areSelected ? page : { ...page, index: selected?.[index] ?? index })
   return [{ type: 'result', result: { pages: inOrder }, units: { pages: inOrder.length } }]
 }

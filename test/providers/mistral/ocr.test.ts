@@ -11,6 +11,16 @@ const ask: AdapterInput<OcrInput> = {
   streamed: false
 }
 
+t.test('selected pages keep their numbers', async t => {
+  const request = { ...ask, request: { ...ask.request, selected: [1, 3, 7] } }
+  const numbersOf = (...indexes: number[]): unknown =>
+    readResponse(mistralOcr, { pages: indexes.map(index => ({ index, markdown: '' })) }, request)
+      .map(({ result }) => result.pages.map(({ index }) => index))
+  t.same(numbersOf(7, 1, 3), [[1, 3, 7]])
+  t.same(numbersOf(1, 7), [[1, 7]], 'also without one of them')
+  t.same(numbersOf(2, 4, 8), [[1, 3, 7]], 'by their places, for a provider that counts from 1')
+})
+
 t.test('pages are in order and counted from 0, however the provider counts', async t => {
   const read = (...pages: unknown[]): unknown => readResponse(mistralOcr, { pages }, ask)
   const expected = [

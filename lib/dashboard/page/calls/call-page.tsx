@@ -2,6 +2,7 @@
 
 import type { JSX } from 'preact'
 import { recordedUnits, type RecordedUnit } from '../../../../schemas/billed-units.ts'
+import { joinItems } from '../../../../schemas/admin/item-list.ts'
 import { api, type Answer } from '../api/client.ts'
 import { count, duration, plural } from '../format/numbers.ts'
 import { dateTime } from '../format/time.ts'
@@ -174,7 +175,7 @@ function CallsOf ({
   readonly value: string
 }): JSX.Element {
   return (
-    <a class='break' href={at(`/calls?${new URLSearchParams({ [name]: value, period: 'month' })}`)}>
+    <a class='break' href={at(`/calls?${new URLSearchParams({ [name]: joinItems([value]), period: 'month' })}`)}>
       {value}
     </a>
   )

@@ -2,6 +2,7 @@
 
 import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { joinItems } from '../../../../schemas/admin/item-list.ts'
 import { count, dollars, duration, share, shortCount } from '../format/numbers.ts'
 import { Card } from '../parts/card.tsx'
 import { Empty } from '../parts/empty.tsx'
@@ -42,7 +43,7 @@ export function Breakdown ({ usage, group, filters, onGroup }: BreakdownProps): 
   const callsOf = ({ id }: Group): string | undefined =>
     id === null || !may('member')
       ? undefined
-      : `/calls?${new URLSearchParams({ ...periodQuery(), ...filters, [group]: id })}`
+      : `/calls?${new URLSearchParams({ ...periodQuery(), ...filters, [group]: joinItems([id]) })}`
   const columns: ReadonlyArray<Column<Group>> = [
     {
       title: groupings.find(({ value }) => value === group)?.label ?? '',
