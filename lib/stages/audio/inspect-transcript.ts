@@ -75,16 +75,23 @@ async function* streamed (
 ): AsyncGenerator<Batch<RecordingInput, TranscriptEvent>, void, undefined> {
   const alters = altersAnswer(guards, call)
   let isBegun = false
+  let given = ''
   let end: Transcript | undefined
   const turns: DiarizedSegment[] = []
   const textOf = (event: TranscriptEvent): ChatEvent[] => {
     if (event.type === 'transcript-delta') {
       isBegun = true
-      const { text, logprobs } = event
+      const { text, logprobs, segmentId } = event
       const kept = alters ? undefined : logprobs
-      return [
-        { type: 'text-delta', choice: 0, text, ...kept !== undefined && { logprobs: { content: kept } } }
-      ]
+      given += text
+      const delta: SegmentDelta = {
+        type: 'text-delta',
+        choice: 0,
+        text,
+        ...kept !== undefined && { logprobs: { content: kept } },
+        ...segmentId !== undefined && { segmentId }
+      }
+      return [delta]
     }
     if (event.type === 'usage') return [] // recorded before
     if (event.type === 'transcript-turn') {
@@ -93,6 +100,7 @@ async function* streamed (
     }
     end = event.transcript
     const { text } = event.transcript
+    if (!isBegun) given = text
     return [
       ...isBegun || text === '' ? [] : [{ type: 'text-delta', choice: 0, text } as const],
       { type: 'choice-end', choice: 0, reason: 'stop' }
@@ -105,17 +113,41 @@ async function* streamed (
   const eventsOf = (event: ChatEvent): TranscriptEvent[] => {
     if (event.type === 'text-delta') {
       left += event.text
-      const logprobs = event.logprobs?.content as readonly TokenLogprob[] | undefined // put there above
-      return [{ type: 'transcript-delta', text: event.text, ...logprobs !== undefined && { logprobs } }]
+      const { text, logprobs: { content } = {}, segmentId }: SegmentDelta = event
+      const logprobs = content as readonly TokenLogprob[] | undefined // put there above
+      return [{
+        type: 'transcript-delta',
+        text,
+        ...logprobs !== undefined && { logprobs },
+        ...segmentId !== undefined && { segmentId }
+      }]
     }
     if (event.type !== 'choice-end' || end === undefined) return []
-    // who said what repeats the text, so it waits until the guards have seen all of it
-    const said = left === end.text ? turns.map(turn => ({ type: 'transcript-turn', turn } as const)) : []
-    return [...said, { type: 'transcript-end', transcript: alters ? plain(end, left) : end }]
+    // Who said what repeats the text, so it waits until the guards have seen all of it.
+    const spoken = alters && turns.length === 0 ? end.turns ?? [] : turns
+    const isSeen = !alters || (left === given && hasInOrder(left, spoken))
+    return [
+      ...isSeen ? spoken.map(turn => ({ type: 'transcript-turn', turn } as const)) : [],
+      { type: 'transcript-end', transcript: alters ? plain(end, left) : end }
+    ]
   }
   for await (const batch of inspectAnswer(guards, undefined, said)(once(call))) {
     yield { ...batch, events: batch.events.flatMap(eventsOf) }
   }
+}
+
+/** The guards pass on what they do not know of an event. */
+type SegmentDelta = ChatEvent & { readonly type: 'text-delta' } & { readonly segmentId?: string }
+
+/** Returns true if the text has each turn as it is, one after the other. */
+function hasInOrder (text: string, turns: readonly DiarizedSegment[]): boolean {
+  let end = 0
+  return turns.every(turn => {
+    const said = turn.text.trim()
+    const start = text.indexOf(said, end)
+    end = start + said.length
+    return start !== -1
+  })
 }
 
 /** Everything sent is the rest of the text: its parts would reveal what was replaced. */
