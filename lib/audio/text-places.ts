@@ -17,7 +17,8 @@ export const speechRequestTexts = new PlaceTable({
 /**
  * Returns the transcript with its texts replaced; the same transcript where nothing differs. Where a text
  * differs, words, log probabilities and tokens are left out, since they would still reveal it; so are
- * segments if a finding spans several of them.
+ * segments and turns where a finding spans several of them. Turns that never made up
+ * the text, which may name the speakers too, are kept as each was replaced by itself.
  */
 export function replaceTranscriptTexts (transcript: Transcript, replace: ReplaceText): Transcript {
   const { words: _words, logprobs: _logprobs, segments, turns, ...rest } = transcript
@@ -26,11 +27,12 @@ export function replaceTranscriptTexts (transcript: Transcript, replace: Replace
   const said = turns?.map(turn => ({ ...turn, text: replace(turn.text, text) }))
   const areSame = haveSameTexts(spoken, segments) && haveSameTexts(said, turns)
   if (areSame && whole === transcript.text) return transcript
+  const repeatAll = turns !== undefined && makeUp(turns, transcript.text)
   return {
     ...rest,
     text: whole,
     ...spoken !== undefined && makeUp(spoken, whole) && { segments: spoken },
-    ...said !== undefined && makeUp(said, whole) && { turns: said }
+    ...said !== undefined && (!repeatAll || makeUp(said, whole)) && { turns: said }
   }
 }
 

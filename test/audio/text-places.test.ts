@@ -51,6 +51,12 @@ t.test('when the text of a transcript was replaced, its other copies are left ou
   ])
   const cutTurns = [{ ...turn, text: 'It is Zo' }, { ...turn, text: 'ë. Yes.' }]
   t.notOk('turns' in replaceTranscriptTexts({ ...plain, turns: cutTurns }, replace))
+  const named = {
+    text: 'Zo: Hi Zoë\nB: ok', turns: [{ ...turn, text: 'Hi Zoë' }, { ...turn, text: 'ok' }]
+  }
+  t.same(replaceTranscriptTexts(named, replace), {
+    text: 'Zo: Hi (a name)\nB: ok', turns: [{ ...turn, text: 'Hi (a name)' }, { ...turn, text: 'ok' }]
+  }, 'a text that names the speakers')
   const cut = { ...transcript, segments: [segment(0, ' It is Zo'), segment(1, 'ë. Yes.')] }
   t.same(replaceTranscriptTexts(cut, replace), {
     text: 'It is (a name). Yes.',
