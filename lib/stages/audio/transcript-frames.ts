@@ -14,13 +14,15 @@ import type { Stage } from '../../pipeline/stage.ts'
 export function transcriptFrames (): Stage<Batch<unknown, TranscriptEvent>, string> {
   return sseFrames(() => {
     let begun = false
+    let hasTurns = false
     return {
       print: events => {
         let text = ''
         for (const event of events) {
           if (event.type === 'usage') continue // recorded before; the last message has it for the caller
-          for (const message of messagesOf(event, begun)) text += sseData(JSON.stringify(message))
+          for (const message of messagesOf(event, begun, hasTurns)) text += sseData(JSON.stringify(message))
           begun = true
+          hasTurns ||= event.type === 'transcript-turn'
         }
         return text
       },
@@ -30,7 +32,7 @@ export function transcriptFrames (): Stage<Batch<unknown, TranscriptEvent>, stri
 }
 
 function messagesOf (
-  event: Exclude<TranscriptEvent, { readonly type: 'usage' }>, begun: boolean
+  event: Exclude<TranscriptEvent, { readonly type: 'usage' }>, begun: boolean, hasTurns: boolean
 ): TranscriptionStreamEvent[] {
   if (event.type === 'transcript-turn') return [event.turn]
   const logprobs = event.type === 'transcript-delta' ? event.logprobs : event.transcript.logprobs
@@ -43,7 +45,7 @@ function messagesOf (
   const { text, languages, turns = [], usage } = event.transcript
   const messages: TranscriptionStreamEvent[] = []
   if (!begun && text !== '') messages.push({ type: 'transcript.text.delta', delta: text, ...probabilities })
-  messages.push(...turns, {
+  messages.push(...hasTurns ? [] : turns, {
     type: 'transcript.text.done',
     text,
     ...languages !== undefined && { languages: [...languages] },

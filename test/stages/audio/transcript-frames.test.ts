@@ -29,6 +29,20 @@ t.test('pieces are deltas, and the complete text is sent again at the end', asyn
   )
 })
 
+t.test('who said what is sent once, even if the server repeats it at the end', async t => {
+  const turn = {
+    type: 'transcript.text.segment' as const, id: 'a', start: 0, end: 1, text: 'Hi.', speaker: 'Bob'
+  }
+  const done = { type: 'transcript.text.done', text: 'Hi.' }
+  const end: TranscriptEvent = { type: 'transcript-end', transcript: { text: 'Hi.', turns: [turn] } }
+  const delta = { type: 'transcript.text.delta', delta: 'Hi.' }
+  const given: TranscriptEvent[] = [
+    { type: 'transcript-delta', text: 'Hi.' }, { type: 'transcript-turn', turn }
+  ]
+  t.same(await written(given, [end]), [delta, turn, done])
+  t.same(await written([end]), [delta, turn, done])
+})
+
 t.test('usage that comes with an error is not sent, and what came before it is', async t => {
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   t.same(await written([{ type: 'transcript-delta', text: 'Good ' }, { type: 'usage', usage }]), [
