@@ -53,7 +53,8 @@ export const TranscriptionRequest = Type.Object({
     description: 'Names of speakers, for `diarized_json`.'
   }),
   known_speaker_references: Nullable(Type.Array(Type.String(), { maxItems: 16 }), {
-    description: 'A short recording of each of these speakers, as a `data:` URL.'
+    description:
+      'A short recording of each of these speakers, as a `data:` URL. Fields may have up to 8 MB together.'
   }),
   languages: Nullable(Type.Array(Type.String({ maxLength: 64 })), {
     description: 'The languages that may be spoken, in ISO 639-1.'

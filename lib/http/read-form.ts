@@ -20,8 +20,8 @@ import type { ExtendedFormidableOptions } from 'koa-body'
 import type { CallSignal } from '../core/call.ts'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 
-/** Maximum bytes of all fields together. */
-const maxFieldBytes = 1024 * 1024
+/** Maximum bytes of all fields together: four samples of speakers, of ten seconds each, fit in. */
+const maxFieldBytes = 8 * 1024 * 1024
 /** Maximum bytes of boundaries and headers of parts. */
 const maxFramingBytes = 256 * 1024
 /** Maximum bytes of boundaries, headers, and parts that the parser still holds. */

@@ -53,9 +53,11 @@ export function parseFormFields (schema: TSchema, form: UploadForm): ParsedFormF
     const object = branches.find(({ type }) => type === 'object')
     const members = object === undefined || texts.length > 0 ? [] : membersOf(form.fields, name)
     if (texts.length === 0 && members.length === 0) continue
+    // commas separate items only in a single text: a name or a phrase may have commas too
+    const isOnlyText = texts.length === 1 && Object.hasOwn(form.fields, name)
     try {
       const value = isList(branches)
-        ? readList(branches, texts)
+        ? readList(branches, isOnlyText ? texts.flatMap(splitAtCommas) : texts)
         : texts.length > 0 ? readText(branches, texts.at(-1) ?? '') : readMembers(object, members)
       if (value !== undefined) values[name] = request[name] = value
     } catch (error) {
@@ -111,12 +113,21 @@ function isList (branches: readonly JsonSchema[]): boolean {
 
 function readList (branches: readonly JsonSchema[], texts: readonly string[]): unknown[] {
   const items = branches.find(branch => branch.type === 'array')?.items ?? {}
-  const parts = texts
-    // the comma of a data URL separates nothing
-    .flatMap(text => /^\s*data:/i.test(text) ? text : text.split(','))
-    .map(text => text.trim())
-    .filter(text => text !== '')
+  const parts = texts.map(text => text.trim()).filter(text => text !== '')
   return parts.map((text, index) => readText(branchesOf(items), text, [index]))
+}
+
+/** Maximum items in one text: millions would take far more memory than the text itself. */
+const maxSplitItems = 1000
+
+/** Lists what commas separate in the only text of a list. The comma of a data URL separates nothing. */
+function splitAtCommas (text: string): string[] {
+  if (/^\s*data:/i.test(text)) return [text]
+  const parts = text.split(',', maxSplitItems + 1)
+  if (parts.length <= maxSplitItems) return parts
+  throw new Unreadable({
+    loc: [], msg: `Value error, commas may separate up to ${maxSplitItems} items`, type: 'value_error'
+  })
 }
 
 /** A text that cannot be read as the schema requires. */

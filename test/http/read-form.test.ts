@@ -374,8 +374,8 @@ t.test('refused forms leave nothing behind', async t => {
       ],
       [
         'a large field',
-        written([[field[0], 'x'.repeat(1_050_000)]]),
-        { status: 413, code: 'file_too_large', param: null, message: /fields of the form/ }
+        written([[field[0], 'x'.repeat(8_400_000)]]),
+        { status: 413, code: 'file_too_large', param: null, message: /fields of the form are larger than 8 MB/ }
       ],
       [
         'a header without end',

@@ -297,6 +297,25 @@ t.test('a transcript tells speakers apart, complete and streamed', async t => {
   t.equal(await streamed.text(), frames.join('') + 'data: [DONE]\n\n')
 })
 
+t.test('samples of four speakers, and names with commas, reach the model as they are', async t => {
+  const { upstream, api } = await start(t, { pieces: [JSON.stringify(diarized)] })
+  const tenSeconds = Buffer.alloc(10 * 16_000 * 2, 'a').toString('base64')
+  const samples = Array.from({ length: 4 }, () => `data:audio/wav;base64,${tenSeconds}`)
+  const names = ['Doe, Jane', 'Roe, Richard', 'Bob', 'Eve']
+  const answer = await sendForm(api, transcriptions, {
+    'model': 'openai/gpt-4o-transcribe-diarize',
+    'response_format': 'diarized_json',
+    'known_speaker_names[]': names,
+    'known_speaker_references[]': samples
+  })
+  t.equal(answer.status, 200)
+  const parts = upstream.requests[0] === undefined ? [] : await partsOf(upstream.requests[0])
+  const sent = (wanted: string) => parts.flatMap(([name, value]) => name === wanted ? [value] : [])
+  t.same(sent('known_speaker_names[]'), names)
+  t.ok(sent('known_speaker_references[]').every((sample, at) => sample === samples[at]))
+  t.equal(sent('known_speaker_references[]').length, 4)
+})
+
 t.test('parameters that a model does not take are refused, and never left out', async t => {
   const answer = { text: 'Hi', languages: [{ code: 'de' }] }
   const { upstream, api } = await start(t, { pieces: [JSON.stringify(answer)] })

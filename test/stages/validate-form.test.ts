@@ -101,12 +101,25 @@ t.test('a form', async t => {
       { include: ['logprobs', 'words'] },
       { 'include[]': ['logprobs', 'words'] },
       { include: 'logprobs,words' },
-      { 'include[]': 'logprobs, words' },
       { include: 'logprobs', 'include[]': 'words' },
       { 'include[1]': 'words', 'include[0]': 'logprobs' }
     ]) {
       t.strictSame((await uploadOf(formOf({ model: 'm', ...fields }))).include, ['logprobs', 'words'])
     }
+    for (const fields of [
+      { 'samples[]': ['Doe, Jane', ' Bob'] },
+      { samples: ['Doe, Jane', 'Bob'] },
+      { 'samples[0]': 'Doe, Jane', 'samples[1]': 'Bob' },
+      { samples: 'Doe, Jane', 'samples[]': 'Bob' }
+    ]) {
+      t.strictSame((await uploadOf(formOf({ model: 'm', ...fields }))).samples, ['Doe, Jane', 'Bob'])
+    }
+    t.strictSame(
+      (await uploadOf(formOf({ model: 'm', 'samples[]': 'Acme, Inc.' }))).samples,
+      ['Acme, Inc.'],
+      'a list of one'
+    )
+    t.equal((await uploadOf(formOf({ model: 'm', samples: 'a,'.repeat(999) + 'a' }))).samples?.length, 1000)
     const pictures = [upload('a.png'), upload('b.png')]
     for (const files of [
       { 'images[]': pictures },
@@ -221,6 +234,10 @@ t.test('a form', async t => {
       [
         formOf({ model: 'm', response_format: 'xml' }),
         [{ loc: ['body', 'response_format'], type: 'literal_error' }]
+      ],
+      [
+        formOf({ model: 'm', samples: 'a,'.repeat(1000) + 'a' }),
+        [{ loc: ['body', 'samples'], type: 'value_error', msg: /up to 1000 items/ }]
       ],
       [formOf({ model: 'm', include: 'x' }), [{ loc: ['body', 'include', 0], type: 'literal_error' }]]
     ]
