@@ -94,12 +94,15 @@ const replaceTexts: ReplaceTexts<OcrInput> = (call, replace) => {
     model,
     document: { url },
     selected,
+    image_limit: limit,
+    image_min_size: minSize,
     asImage = false
   } = request
   const document = asImage
     ? { type: 'image_url', image_url: url }
     : { type: 'document_url', document_url: url }
-  call.record.bodies?.takeRequest([Buffer.from(JSON.stringify({ model, document, pages: selected }))])
+  const kept = { model, document, pages: selected, image_limit: limit, image_min_size: minSize }
+  call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(kept))])
   return extend(call, { request })
 }
 

@@ -40,13 +40,19 @@ export function formTextsAt<R extends object> (fields: ReadonlyArray<keyof R & s
 }
 
 function formOf (request: Readonly<Record<string, unknown>>): UploadForm {
-  const entries = Object.entries(request)
-  const texts = entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string')
-  const files = entries.map(([name, value]) => [name, [value].flat().filter(isFile)] as const)
-  return {
-    fields: Object.fromEntries(texts),
-    files: Object.fromEntries(files.filter(([, list]) => list.length > 0))
+  const fields: Record<string, string | string[]> = {}
+  const files: Record<string, UploadedFile[]> = {}
+  for (const [name, value] of Object.entries(request)) {
+    const list = [value].flat().filter(item => item !== undefined)
+    if (list.length === 0) continue
+    if (list.every(isFile)) files[name] = list
+    else fields[name] = Array.isArray(value) ? list.map(fieldOf) : fieldOf(value)
   }
+  return { fields, files }
+}
+
+function fieldOf (value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function replacedField (value: unknown, isText: boolean, replace: ReplaceText): unknown {

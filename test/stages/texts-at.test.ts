@@ -30,6 +30,9 @@ t.test('in a form some fields and the names of its files are text', async t => {
     readonly n: number
     readonly image: readonly UploadedFile[]
     readonly mask: UploadedFile
+    readonly names: readonly string[]
+    readonly none: readonly string[]
+    readonly about: object
   }
   const file = (name: string): UploadedFile => ({
     name,
@@ -40,7 +43,7 @@ t.test('in a form some fields and the names of its files are text', async t => {
       yield new Uint8Array()
     }
   })
-  const { replaceTexts } = formTextsAt<Form>(['prompt'])
+  const { replaceTexts } = formTextsAt<Form>(['prompt', 'names'])
   const record = new CallRecord('images')
   const kept: UploadForm[] = []
   record.bodies = {
@@ -51,7 +54,16 @@ t.test('in a form some fields and the names of its files are text', async t => {
     watch: reply => reply
   }
   const call = routedCall<Form>(
-    { prompt: 'x', size: 'x', n: 1, image: [file('x'), file('y')], mask: file('x') },
+    {
+      prompt: 'x',
+      size: 'x',
+      n: 1,
+      image: [file('x'), file('y')],
+      mask: file('x'),
+      names: ['x', 'y'],
+      none: [],
+      about: { a: 1 }
+    },
     { record }
   )
   t.equal(
@@ -70,7 +82,7 @@ t.test('in a form some fields and the names of its files are text', async t => {
   t.equal(request.image[1], call.request.image[1])
   t.match(kept, [
     {
-      fields: { prompt: 'z', size: 'x' },
+      fields: { prompt: 'z', size: 'x', n: '1', names: ['z', 'y'], about: '{"a":1}' },
       files: { image: [{ name: 'z' }, { name: 'y' }], mask: [{ name: 'z' }] }
     }
   ])

@@ -382,3 +382,26 @@ t.test('roles, projects and admin key scopes decide who may read', async t => {
     )
   }
 })
+
+t.test('what a guard replaced is kept with all other fields of the request', async t => {
+  const upstream = await fakeUpstream(() => ({ pieces: ['{"pages":[{"index":0,"markdown":"x"}]}'] }))
+  t.teardown(upstream.close)
+  const place = await start(t, completion, {
+    ...keeping(),
+    providers: [upstreamAt(upstream.url, 'mistral', 'mistral')],
+    guards: [{
+      name: 'names',
+      use: 'pattern',
+      at: ['request'],
+      action: 'mask',
+      patterns: [{ name: 'name', match: 'zoe', maxLength: 3 }]
+    }]
+  })
+  const options = { model: 'mistral/mistral-ocr-latest', pages: [1], image_limit: 2, image_min_size: 3 }
+  const document = { type: 'document_url', document_url: 'https://example.com/zoe.pdf' }
+  const { request } = await place.bodies(await place.call('/v1/ocr', { document, ...options }))
+  t.same(JSON.parse(request?.text ?? ''), {
+    ...options,
+    document: { ...document, document_url: 'https://example.com/[name].pdf' }
+  })
+})
