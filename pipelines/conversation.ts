@@ -20,7 +20,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { callOptions } from '../lib/stages/call-options.ts'
 import { cachedAnswer } from '../lib/stages/cached-answer.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
-import { checkAddresses } from '../lib/stages/check-addresses.ts'
+import { chatAddresses, checkAddresses } from '../lib/stages/check-addresses.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { countPrompt, type CountedPrompt, type CountPromptOptions } from '../lib/stages/count-prompt.ts'
 import { defer } from '../lib/stages/defer.ts'
@@ -97,7 +97,7 @@ export function conversation<S extends TObject, C> (
     checkProviderUses(services, chatUses, dialect),
     answerEmpty(services, dialect),
     limits(services, { estimate: estimateChat }),
-    checkAddresses(services, dialect),
+    checkAddresses(services, chatAddresses, dialect),
     joinPlaceholders(services, dialect),
     inspectRequest(textGuards, { replaceTexts, asTextAnswer, awaitsVerdict: isAnsweredAtOnce }),
     fitRoutes(services, dialect),
@@ -142,6 +142,7 @@ export function promptCount<S extends TObject, C> (
     dryRun(services, 'chat'),
     checkProviderUses(services, chatUses, dialect),
     limits(services, { estimate: estimateChat, onlyGuardCosts: true }),
+    checkAddresses(services, chatAddresses, dialect),
     inspectRequest(services.textGuards, { replaceTexts: dialect.replaceTexts }),
     countPrompt(
       services, dialect, request => countOf(estimateChat(request).prompt.typical, request), options

@@ -13,6 +13,7 @@ import { countPages } from '../lib/ocr/pdf.ts'
 import { replaceDocumentAddress, replacePageTexts } from '../lib/ocr/text-places.ts'
 import { jsonReply } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { checkAddresses, type NamedAddress } from '../lib/stages/check-addresses.ts'
 import { checkProviderUses } from '../lib/stages/check-provider-uses.ts'
 import { deadline } from '../lib/stages/deadline.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
@@ -74,6 +75,7 @@ export function ocr (services: Services): Handler<Call> {
     checkProviderUses(services, usesOf),
     map(countedPages),
     limits<OcrInput>(services, { estimate: estimateDocument }),
+    checkAddresses(services, addressesOf),
     inspectRequest(textGuards, { replaceTexts, lacksFields: true }),
     inspectResults(textGuards, replacePageTexts, answer),
     map(answerOf),
@@ -133,8 +135,12 @@ function urlOf (document: OcrRequest['document']): string {
   return typeof document.image_url === 'string' ? document.image_url : document.image_url.url
 }
 
-function usesOf ({ document }: OcrInput): ProviderUse[] {
-  return document.kind === 'address' ? [{ kind: 'address', url: document.url, param: 'document' }] : []
+function usesOf (request: OcrInput): ProviderUse[] {
+  return addressesOf(request).map(address => ({ kind: 'address', ...address }))
+}
+
+function addressesOf ({ document }: OcrInput): NamedAddress[] {
+  return document.kind === 'address' ? [{ url: document.url, param: 'document' }] : []
 }
 
 /** Records how many pages are read and refuses too many. If they cannot be counted, the provider decides. */

@@ -52,7 +52,7 @@ export const TranscriptionRequest = Type.Object({
   known_speaker_names: Nullable(Type.Array(Type.String(), { maxItems: 16 }), {
     description: 'Names of speakers, for `diarized_json`.'
   }),
-  known_speaker_references: Nullable(Type.Array(Type.String(), { maxItems: 16 }), {
+  known_speaker_references: Nullable(Type.Array(Type.String({ pattern: '^data:' }), { maxItems: 16 }), {
     description:
       'A short recording of each of these speakers, as a `data:` URL. Fields may have up to 8 MB together.'
   }),

@@ -11,8 +11,11 @@ export type HistoryMark = 'signed_thinking' | 'thought_signature' | 'stored_audi
  * of provider in `providers/kinds`. The default of each is what most servers do.
  */
 export interface ProviderTraits {
-  /** The network of the server: the operator's own, or determined by its address. Default: the internet. */
-  readonly network?: 'internal' | 'by_address'
+  /**
+   * `internal`: the server is in the operator's own network, `internet`: it is not, whatever its address.
+   * Default: it is on the internet, unless the operator set an address that is not public.
+   */
+  readonly network?: 'internal' | 'internet'
   /** Parts of its answers that only this provider can verify or continue. Default: none. */
   readonly historyMarks?: readonly HistoryMark[]
   /**

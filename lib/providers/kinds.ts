@@ -268,7 +268,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       fileUrls: true,
       customTools: false
     },
-    traits: { network: 'by_address', cacheMarks: 'in_chat' }
+    traits: { cacheMarks: 'in_chat' }
   },
   ollama: {
     baseUrl: 'http://127.0.0.1:11434/v1',
@@ -351,6 +351,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       maxToolCallIdLength: 40
     },
     traits: {
+      network: 'internet', // Microsoft's servers fetch, also behind a private address of the operator
       historyMarks: ['stored_audio', 'reasoning_item'],
       systemAnywhere: true,
       prefill: false,

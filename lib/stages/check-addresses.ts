@@ -34,44 +34,52 @@ export interface CheckAddressesServices extends Pick<Services, 'providers'> {
 /** Resolves a name to its addresses. */
 export type Resolve = (name: string) => Promise<readonly string[]>
 
+/** An address that a provider may fetch, and its location in the caller's request. */
+export interface NamedAddress {
+  readonly url: string
+  readonly param: string
+}
+
+/** What is read here of a request of any kind. */
+type AddressedRequest = Pick<ChatInput, 'asWritten'> & { readonly model?: unknown }
+
 /**
  * Checks addresses: one call in, the same call out. Calls to providers on the internet are not checked.
  *
+ * @param addressesOf lists the addresses in the input, such as `chatAddresses`
+ * @param dialect the caller's own dialect, whose requests some servers get as they were written
  * @param resolve default: the system's resolver
  * @throws GatewayError `invalid_value` naming the part or the field whose address is not public
  */
-export function checkAddresses<C> (
+export function checkAddresses<R extends AddressedRequest, C> (
   { settings, providers }: CheckAddressesServices,
-  { direct }: Pick<Dialect<never, C>, 'direct'>,
+  addressesOf: (request: R) => readonly NamedAddress[],
+  { direct }: Pick<Dialect<never, C>, 'direct'> = {},
   resolve: Resolve = resolveName
-): PassThroughStage<RoutedCall<ChatInput>> {
+): PassThroughStage<RoutedCall<R>> {
   const allowed = new AllowedAddresses(settings.tools.allowedHosts)
   const internal = new InternalProviders(settings.providers, resolve)
   if (internal.isNone) return pass
   const getsOwnWords = (id: string): boolean => speaksDialect(providers.get(id), direct?.dialect)
 
-  const check = async <C extends RoutedCall<ChatInput>>(
-    call: C,
+  const check = async <T extends RoutedCall<R>>(
+    call: T,
     addresses: readonly NamedAddress[]
-  ): Promise<C> => {
-    const { request, routes, signal } = call
-    const { asWritten } = request
+  ): Promise<T> => {
+    const { request: { asWritten }, routes, signal } = call
     const ids = [...new Set(routes.map(({ providerId }) => providerId))]
     const found = await Promise.all(ids.map(async id => await internal.has(id)))
     const internalIds = ids.filter((_, index) => found[index])
     if (internalIds.length === 0) return call
     const written =
       asWritten !== undefined && internalIds.some(getsOwnWords) ? addressesAsWritten(asWritten) : []
-    const named = addresses.map(
-      ({ url, param }) => ({ url, param: callerParam(param, { request, quirks: {} }) })
-    )
-    await abortable(checkEach([...named, ...written], allowed, resolve), signal)
+    await abortable(checkEach([...addresses, ...written], allowed, resolve), signal)
     return call
   }
-  return map(<C extends RoutedCall<ChatInput>>(call: C): C | Promise<C> => {
+  return map(<T extends RoutedCall<R>>(call: T): T | Promise<T> => {
     const { request, routes } = call
     if (!routes.some(({ providerId }) => internal.mayHave(providerId))) return call
-    const addresses = addressesIn(request)
+    const addresses = addressesOf(request)
     const isChecked =
       addresses.length > 0 ||
       (request.asWritten !== undefined &&
@@ -80,19 +88,23 @@ export function checkAddresses<C> (
   })
 }
 
-/** Servers in a network of the operator. */
+/**
+ * Servers in a network of the operator: those of a kind that people run themselves, and those at an address
+ * of the operator's choice that is not public, whatever their kind.
+ */
 class InternalProviders {
   readonly #lookups = new Map<string, boolean | Promise<boolean>>()
-  /** Providers whose address decides, by id. */
+  /** Providers at another address than that of their kind, which decides, by id. */
   readonly #baseUrls = new Map<string, string>()
   readonly #resolve: Resolve
 
   constructor (providers: Settings['providers'], resolve: Resolve) {
     this.#resolve = resolve
     for (const { id, kind, baseUrl } of providers) {
-      const network = kinds[kind].traits?.network
-      if (network === 'internal') this.#lookups.set(id, true)
-      if (network === 'by_address') this.#baseUrls.set(id, baseUrl)
+      const { inProcess, traits, baseUrl: usual } = kinds[kind]
+      if (traits?.network === 'internet' || inProcess !== undefined) continue
+      if (traits?.network === 'internal') this.#lookups.set(id, true)
+      else if (baseUrl !== usual) this.#baseUrls.set(id, baseUrl)
     }
   }
 
@@ -122,15 +134,10 @@ class InternalProviders {
   }
 }
 
-interface NamedAddress {
-  readonly url: string
-  readonly param: string
-}
-
 /** Lists the addresses that parts of messages ask a server to fetch. */
-function addressesIn ({ messages }: ChatInput): NamedAddress[] {
+export function chatAddresses (request: ChatInput): readonly NamedAddress[] {
   const found: NamedAddress[] = []
-  for (const [index, { content }] of messages.entries()) {
+  for (const [index, { content }] of request.messages.entries()) {
     if (!Array.isArray(content)) continue
     for (const [position, part] of content.entries()) {
       const param = `messages[${index}].content[${position}]`
@@ -144,7 +151,7 @@ function addressesIn ({ messages }: ChatInput): NamedAddress[] {
   return found
 
   function add (url: string, param: string): void {
-    if (!holdsBytes(url)) found.push({ url, param })
+    if (!holdsBytes(url)) found.push({ url, param: callerParam(param, { request, quirks: {} }) })
   }
 }
 
@@ -153,6 +160,7 @@ const descriptions: ReadonlySet<string> = new Set([
   'parameters',
   'schema',
   'input_schema',
+  'input_examples',
   'arguments',
   'metadata',
   'attributes',
@@ -187,7 +195,11 @@ const texts: ReadonlySet<string> = new Set([
   'definition',
   'code',
   'logs',
+  'stdout',
+  'stderr',
+  'lines',
   'error',
+  'error_message',
   'reason',
   'message',
   'query',
@@ -215,26 +227,38 @@ const texts: ReadonlySet<string> = new Set([
   'system'
 ])
 
+/** Fields that record something in blocks of these types only; elsewhere, they may be an address. */
+const records: ReadonlyMap<string, string> = new Map([
+  ['tool_use', 'input'],
+  ['server_tool_use', 'input'],
+  ['mcp_tool_use', 'input'],
+  ['search_result', 'source'],
+  ['web_search_result', 'url'],
+  ['web_fetch_result', 'url']
+])
+
 /**
  * Lists the addresses in the caller's own request that a server may fetch. The translated conversation may
  * lack items and parts that the server reads.
  */
 function addressesAsWritten (request: object): NamedAddress[] {
   const found: NamedAddress[] = []
-  const open: Array<readonly [param: string, value: unknown]> = [['', request]]
+  const open: Array<readonly [field: string, param: string, value: unknown]> = [['', '', request]]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [param, value] = next
+    const [own, param, value] = next
     if (Array.isArray(value)) {
-      for (const item of value) open.push([param, item])
+      for (const [index, item] of value.entries()) open.push([own, `${param}[${index}]`, item])
     } else if (isObject(value)) {
       // The data of a plain-text document is the text itself.
       const isText = (name: string): boolean => texts.has(name) || (name === 'data' && value.type === 'text')
+      const record = typeof value.type === 'string' ? records.get(value.type) : undefined
       for (const [name, field] of Object.entries(value)) {
-        if (!descriptions.has(name) && !(isText(name) && isStrings(field))) open.push([name, field])
+        if (name === record || descriptions.has(name) || (isText(name) && isStrings(field))) continue
+        open.push([name, param === '' ? name : `${param}.${name}`, field])
       }
     } else if (
       typeof value === 'string' &&
-      (holdsMedia(param) ? !holdsBytes(value) : isWrittenAddress(value))
+      (holdsMedia(own) ? !holdsBytes(value) : isWrittenAddress(value))
     ) {
       found.push({ url: value, param })
     }

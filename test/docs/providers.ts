@@ -41,7 +41,8 @@ const addresses = `
 ## Addresses and keys
 
 A kind without an address needs \`base_url\`. "Caller's key": a call may have its own key for the provider in \`X-Provider-Key\`.
-"Model list": Headgate asks the server for its models, since the catalogue cannot know them.
+"Model list": Headgate asks the server for its models, since the catalogue cannot know them. At a \`base_url\` that is not public,
+addresses in requests are checked [as for every server of your own](security.md#outbound-connections).
 `
 
 const differences = `

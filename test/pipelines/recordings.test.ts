@@ -316,6 +316,22 @@ t.test('samples of four speakers, and names with commas, reach the model as they
   t.equal(sent('known_speaker_references[]').length, 4)
 })
 
+t.test('a recording of a speaker must be sent itself, not as an address', async t => {
+  const { upstream, api } = await start(t, { pieces: [JSON.stringify(diarized)] })
+  const answer = await sendForm(api, transcriptions, {
+    'model': 'openai/gpt-4o-transcribe-diarize',
+    'response_format': 'diarized_json',
+    'chunking_strategy': 'auto',
+    'known_speaker_names[]': ['agent', 'Bob'],
+    'known_speaker_references[]': ['data:audio/wav;base64,QUE=', 'http://169.254.169.254/a.wav']
+  })
+  t.equal(answer.status, 422)
+  t.match(await json(answer), {
+    detail: [{ loc: ['body', 'known_speaker_references', 1], msg: "String should match pattern '^data:'" }]
+  })
+  t.equal(upstream.requests.length, 0)
+})
+
 t.test('parameters that a model does not take are refused, and never left out', async t => {
   const answer = { text: 'Hi', languages: [{ code: 'de' }] }
   const { upstream, api } = await start(t, { pieces: [JSON.stringify(answer)] })

@@ -2,16 +2,19 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { createProvider } from '../../lib/providers/index.ts'
+import { kinds } from '../../lib/providers/kinds.ts'
 import { responsesDialect } from '../../lib/dialects/responses/index.ts'
-import { checkAddresses, type Resolve } from '../../lib/stages/check-addresses.ts'
-import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { chatAddresses, checkAddresses, type Resolve } from '../../lib/stages/check-addresses.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { openaiScript } from '../support/openai-responses.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { collect, routedCall } from '../support/stages.ts'
 import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
 import type { ProviderSettings } from '../../lib/core/settings.ts'
-import type { ProviderKind } from '../../schemas/providers.ts'
+import type { PassThroughStage } from '../../lib/pipeline/stage.ts'
+import { providerKinds, type ProviderKind } from '../../schemas/providers.ts'
 
 const known: Readonly<Record<string, readonly string[]>> = {
   'public.test': ['1.1.1.1'],
@@ -28,6 +31,8 @@ const resolve: Resolve = async name => {
   if (found === undefined) throw new Error('ENOTFOUND')
   return found
 }
+
+const unused: Resolve = async name => await Promise.reject(new Error(`${name} was looked up`))
 
 function withImages (...urls: string[]): ChatInput {
   return {
@@ -63,10 +68,13 @@ const unreachable = { send: async () => await Promise.reject(new Error('nothing 
 
 function checksOf (
   provider: ProviderSettings, allowedHosts: string[], lookUp: Resolve
-): ReturnType<typeof checkAddresses> {
+): PassThroughStage<RoutedCall<ChatInput>> {
   const providers = new Map([[provider.id, createProvider(provider, unreachable)]])
   return checkAddresses(
-    { settings: { providers: [provider], tools: { allowedHosts } }, providers }, responsesDialect(), lookUp
+    { settings: { providers: [provider], tools: { allowedHosts } }, providers },
+    chatAddresses,
+    responsesDialect(),
+    lookUp
   )
 }
 
@@ -167,6 +175,25 @@ t.test('configured servers are recognised by their kind or their address', async
   t.equal(await check(inner, providerAt('openai', 'https://api.test/v1')), 'passed')
 })
 
+t.test('a server of any kind is checked if it is at an address of the operator', async t => {
+  const inner = withImages('http://10.0.0.1/')
+  for (const kind of providerKinds) {
+    const { baseUrl, inProcess, traits } = kinds[kind]
+    if (inProcess !== undefined) continue
+    t.equal(
+      await check(inner, providerAt(kind, 'http://vllm:8000')),
+      'messages[0].content[0].image_url.url',
+      kind
+    )
+    if (baseUrl === undefined || traits?.network === 'internal') continue
+    t.equal(
+      await check(inner, providerAt(kind, baseUrl), [], checksOf(providerAt(kind, baseUrl), [], unused)),
+      'passed',
+      `${kind} at its own address, which is not looked up`
+    )
+  }
+})
+
 t.test('a server whose name cannot be resolved is internal until the next call', async t => {
   const inner = withImages('http://10.0.0.1/')
   const provider = providerAt('openai-compatible', 'https://api.test/v1')
@@ -228,7 +255,7 @@ t.test(
         role: 'user',
         content: [{ type: 'input_image', image_url: 'https://public.test/a' }]
       })
-      t.equal(await check(request, directVllm), param, JSON.stringify(item))
+      t.match(await check(request, directVllm), param, JSON.stringify(item))
       t.equal(
         await check(request, directVllm, ['10.0.0.5']),
         'passed',
@@ -244,6 +271,11 @@ t.test(
         'a service on the internet'
       )
     }
+    t.equal(
+      await check(asWritten({ content: [{ type: 'input_file', file_url: inner }] }), directVllm),
+      'input[0].content[0].file_url',
+      'the error says where it is'
+    )
     t.equal(
       await check({ ...withImages(inner), asWritten: { input: [] } }, directVllm),
       'messages[0].content[0].image_url.url',
@@ -279,7 +311,7 @@ t.test(
     ]
     for (const [param, item] of rows) {
       for (const text of spellings) {
-        t.equal(
+        t.match(
           await check(asWritten(item(text)), directVllm),
           param,
           JSON.stringify([param, text.slice(0, 30)])
@@ -288,7 +320,7 @@ t.test(
     }
     for (const [param, item] of rows.slice(0, 2)) {
       for (const text of ['/etc/passwd.png', 'a.png', '127.0.0.1/a', ' data:image/png;base64,AAAA']) {
-        t.equal(await check(asWritten(item(text)), directVllm), param, text)
+        t.match(await check(asWritten(item(text)), directVllm), param, text)
       }
     }
     for (const text of ['note: an answer', 'a b', 'http://10.0.0.5/a']) {
@@ -393,4 +425,96 @@ t.test('a call with an internal address is a 400, and the server is not called',
     t.equal((await ask(url)).status, 200, url)
     t.match(upstream.requests.at(-1)?.text, url)
   }
+})
+
+const inner = 'https://169.254.169.254/latest'
+
+/** Requests with an internal address, by endpoint, and the parameter that the error names. */
+const innerRequests: ReadonlyArray<readonly [path: string, model: string, body: object, param: string]> = [
+  ...['anthropic/m', 'openai/m', 'mistral/m', 'google/m'].map(model => [
+    '/v1/chat/completions',
+    model,
+    { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: inner } }] }] },
+    'messages[0].content[0].image_url.url'
+  ] as const),
+  ...['/v1/messages', '/v1/messages/count_tokens'].map(path => [
+    path,
+    'anthropic/m',
+    {
+      ...path.endsWith('messages') && { max_tokens: 9 },
+      messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: inner } }] }]
+    },
+    'messages[0].content[0].image_url.url'
+  ] as const),
+  ...['/v1/responses', '/v1/responses/input_tokens'].map(path => [
+    path,
+    'openai/m',
+    {
+      ...path.endsWith('responses') && { store: false },
+      input: [{ role: 'user', content: [{ type: 'input_file', file_url: inner }] }]
+    },
+    'input[0].content[0].file_url'
+  ] as const),
+  ['/v1/ocr', 'mistral/m', { document: { document_url: inner } }, 'document'],
+  ['/v1/ocr', 'mistral/m', { document: { type: 'image_url', image_url: { url: inner } } }, 'document']
+]
+
+t.test('no endpoint sends an internal address to a server of the operator', async t => {
+  const upstream = await fakeUpstream({ status: 418, pieces: ['{}'] })
+  t.teardown(upstream.close)
+  const start = async (allowedHosts: string[]): Promise<TestGateway> =>
+    await testGateway(t, {
+      providers: (['anthropic', 'openai', 'mistral', 'google'] as const).map(kind =>
+        upstreamAt(upstream.url, kind, kind)),
+      tools: { ...settings().tools, allowedHosts }
+    })
+  const api = await start([])
+  const lenient = await start(['169.254.169.254'])
+  for (const [path, model, body, param] of innerRequests) {
+    const answer = await api.post(path, { model, ...body })
+    const text = await answer.text()
+    t.equal(answer.status, 400, `${path} ${model}`)
+    t.match(text, 'is not public', `${path} ${model}`)
+    t.match(text, param, `${path} ${model}`)
+    t.equal(upstream.requests.length, 0, `${path} ${model}`)
+    await lenient.post(path, { model, ...body })
+    t.match(upstream.requests.at(-1)?.text, inner, `${path} ${model}: an address that the operator allows`)
+    upstream.requests.length = 0
+  }
+})
+
+t.test('addresses in records of tools and searches pass in a body that is sent unchanged', async t => {
+  const upstream = await fakeUpstream({ status: 418, pieces: ['{}'] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: (['anthropic', 'openai'] as const).map(kind => upstreamAt(upstream.url, kind, kind))
+  })
+  const url = 'http://127.0.0.1:3000/a'
+  const toolUse = { type: 'tool_use', id: 't1', name: 'fetch', input: { url, note: 'Note: x' } }
+  const output = [{ type: 'text', text: url }]
+  await api.post('/v1/messages', {
+    model: 'anthropic/m',
+    max_tokens: 9,
+    tools: [{ name: 'fetch', input_schema: { type: 'object' }, input_examples: [{ url }] }],
+    messages: [
+      { role: 'user', content: [{ type: 'search_result', source: url, title: 'x', content: output }] },
+      { role: 'assistant', content: [toolUse] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: output }] }
+    ]
+  })
+  t.match(upstream.requests.at(-1)?.text, url)
+  await api.post('/v1/responses', {
+    model: 'openai/m',
+    store: false,
+    input: [
+      { role: 'user', content: 'x' },
+      { type: 'shell_call', call_id: 'c', action: { commands: [`curl ${url}`] } },
+      {
+        type: 'shell_call_output',
+        call_id: 'c',
+        output: [{ stdout: url, stderr: 'curl: done', outcome: { type: 'exit', exit_code: 0 } }]
+      }
+    ]
+  })
+  t.match(upstream.requests.at(-1)?.text, url)
 })

@@ -82,7 +82,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       listTtlMs: 1_000,
       sessionIdleMs: 1_000,
       maxSessions: 8,
-      allowedHosts: []
+      allowedHosts: ['example.com', 'a.example', 'elsewhere.example']
     },
     providers: [],
     models: [],
