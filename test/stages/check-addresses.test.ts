@@ -182,7 +182,7 @@ t.test('a server of any kind is checked if it is at an address of the operator',
     if (inProcess !== undefined) continue
     t.equal(
       await check(inner, providerAt(kind, 'http://vllm:8000')),
-      'messages[0].content[0].image_url.url',
+      kind === 'azure-openai' ? 'passed' : 'messages[0].content[0].image_url.url',
       kind
     )
     if (baseUrl === undefined || traits?.network === 'internal') continue
