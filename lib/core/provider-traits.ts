@@ -12,10 +12,11 @@ export type HistoryMark = 'signed_thinking' | 'thought_signature' | 'stored_audi
  */
 export interface ProviderTraits {
   /**
-   * `internal`: the server is in the operator's own network, `internet`: it is not, whatever its address.
-   * Default: it is on the internet, unless the operator set an address that is not public.
+   * `internal`: software that operators run themselves, in their own network. `anywhere`: the same, in the
+   * network of its address. `internet`: never in the operator's network, whatever its address. Default: a
+   * service on the internet, unless the operator set an address that is not public.
    */
-  readonly network?: 'internal' | 'internet'
+  readonly network?: 'internal' | 'anywhere' | 'internet'
   /** Parts of its answers that only this provider can verify or continue. Default: none. */
   readonly historyMarks?: readonly HistoryMark[]
   /**

@@ -268,7 +268,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       fileUrls: true,
       customTools: false
     },
-    traits: { cacheMarks: 'in_chat' }
+    traits: { network: 'anywhere', cacheMarks: 'in_chat' }
   },
   ollama: {
     baseUrl: 'http://127.0.0.1:11434/v1',

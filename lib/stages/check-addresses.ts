@@ -71,8 +71,10 @@ export function checkAddresses<R extends AddressedRequest, C> (
     const found = await Promise.all(ids.map(async id => await internal.has(id)))
     const internalIds = ids.filter((_, index) => found[index])
     if (internalIds.length === 0) return call
-    const written =
-      asWritten !== undefined && internalIds.some(getsOwnWords) ? addressesAsWritten(asWritten) : []
+    const readers = internalIds.filter(getsOwnWords)
+    const written = asWritten === undefined || readers.length === 0
+      ? []
+      : addressesAsWritten(asWritten, readers.some(id => internal.runsOwnSoftware(id)))
     await abortable(checkEach([...addresses, ...written], allowed, resolve), signal)
     return call
   }
@@ -96,6 +98,7 @@ class InternalProviders {
   readonly #lookups = new Map<string, boolean | Promise<boolean>>()
   /** Providers at another address than that of their kind, which decides, by id. */
   readonly #baseUrls = new Map<string, string>()
+  readonly #ownSoftware = new Set<string>()
   readonly #resolve: Resolve
 
   constructor (providers: Settings['providers'], resolve: Resolve) {
@@ -103,9 +106,15 @@ class InternalProviders {
     for (const { id, kind, baseUrl } of providers) {
       const { inProcess, traits, baseUrl: usual } = kinds[kind]
       if (traits?.network === 'internet' || inProcess !== undefined) continue
+      if (traits?.network !== undefined) this.#ownSoftware.add(id)
       if (traits?.network === 'internal') this.#lookups.set(id, true)
       else if (baseUrl !== usual) this.#baseUrls.set(id, baseUrl)
     }
+  }
+
+  /** Returns true for software of unknown make, which may fetch what any of its fields names. */
+  runsOwnSoftware (id: string): boolean {
+    return this.#ownSoftware.has(id)
   }
 
   /** True if every provider is on the internet. */
@@ -240,8 +249,10 @@ const records: ReadonlyMap<string, string> = new Map([
 /**
  * Lists the addresses in the caller's own request that a server may fetch. The translated conversation may
  * lack items and parts that the server reads.
+ *
+ * @param inAnyField false to look only into fields of media, whose names are known: agents send many others
  */
-function addressesAsWritten (request: object): NamedAddress[] {
+function addressesAsWritten (request: object, inAnyField: boolean): NamedAddress[] {
   const found: NamedAddress[] = []
   const open: Array<readonly [field: string, param: string, value: unknown]> = [['', '', request]]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -258,7 +269,9 @@ function addressesAsWritten (request: object): NamedAddress[] {
       }
     } else if (
       typeof value === 'string' &&
-      (holdsMedia(own) ? !holdsBytes(value) : isWrittenAddress(value))
+      (inAnyField
+        ? holdsMedia(own) ? !holdsBytes(value) : isWrittenAddress(value)
+        : holdsMedia(own) && isWrittenAddress(value))
     ) {
       found.push({ url: value, param })
     }

@@ -228,7 +228,7 @@ async function start (t: Test): Promise<Place> {
         connectMs: 10_000,
         callMs: 10_000,
         loopMs: 20_000,
-        allowedHosts: ['127.0.0.1']
+        allowedHosts: ['127.0.0.1', 'example.com']
       },
       guards: [
         {

@@ -194,6 +194,18 @@ t.test('a server of any kind is checked if it is at an address of the operator',
   }
 })
 
+t.test('fields that agents add pass to a service at an address of the operator', async t => {
+  const openai = providerAt('openai', 'http://vllm:8000')
+  const request = (fields: object): ChatInput => ({
+    model: 'one/m', messages: [], asWritten: { input: [], ...fields }
+  })
+  t.equal(await check(request({ client_metadata: { window: 'window:0' } }), openai), 'passed')
+  const output = { type: 'computer_call_output', output: { image_url: 'http://10.0.0.5/' } }
+  t.equal(
+    await check(request({ input: [output] }), openai), 'input[0].output.image_url', 'but no address of media'
+  )
+})
+
 t.test('a server whose name cannot be resolved is internal until the next call', async t => {
   const inner = withImages('http://10.0.0.1/')
   const provider = providerAt('openai-compatible', 'https://api.test/v1')

@@ -60,6 +60,7 @@ t.test('every field that providers know is mapped to chat completions', async t 
       originalInput: {
         field: 'input',
         messages: [{ role: 'user', content: 'Hi' }],
+        hasFlatParts: true,
         systemPromptField: 'instructions'
       },
       callerNames: {
