@@ -37,7 +37,7 @@ t.test('adding a unit takes one row, a price and columns', async t => {
   // What its endpoint knows: the estimate of a request, and what the provider reports.
   const estimates = 'lib/limits/estimate-units.js'
   change(estimates, 'typical: { pages: pageCount ?? 1 }', `typical: { lines: ${used} }`)
-  change(estimates, 'max: { pages: pageCount ?? maxPages }', `max: { lines: ${most} }`)
+  change(estimates, 'max: { pages: pageCount ?? selected?.length ?? maxPages }', `max: { lines: ${most} }`)
   change(estimates, 'min: { pages: pageCount ?? 1 }', `min: { lines: ${most} }`)
   change('lib/providers/mistral/ocr.js', 'units: { pages: inOrder.length }', `units: { lines: ${used} }`)
   const price = { per_thousand_lines: 0.5 }
