@@ -359,10 +359,8 @@ async function fileOf (
 function extendedFileName (part: FormPart): string | undefined {
   const disposition = objectOf(property(part, 'headers'))?.['content-disposition']
   if (typeof disposition !== 'string') return undefined
-  // a plain name may contain anything
-  const withoutOtherNames = disposition.replaceAll(/(?<!\*)=\s*"(?:\\.|[^"\\])*"/g, '')
   const [, charset = '', value = ''] =
-    /;\s*filename\*\s*=\s*"?([a-z0-9-]+)'[^';"\s]*'([^;"\s]*)/i.exec(withoutOtherNames) ?? []
+    /;\s*filename\*\s*=\s*"?([a-z0-9-]+)'[^';"\s]*'([^;"\s]*)/i.exec(disposition) ?? []
   try {
     switch (charset.toLowerCase()) {
       case 'utf-8': return decodeURIComponent(value)

@@ -220,8 +220,7 @@ t.test('a file may be named by an encoded name', async t => {
     "filename*=ISO-8859-1''%A3.mp3": '£.mp3',
     "filename=\"talk.mp3\"; filename*=UTF-8''%FF.mp3": 'talk.mp3',
     "filename*=UTF-8''..%2F..%2Ftalk.mp3": 'talk.mp3',
-    "filename=\"talk.mp3\"; filename*=UTF-8''": 'talk.mp3',
-    "filename=\"x; filename*=utf-8''y\"": "x; filename*=utf-8''y"
+    "filename=\"talk.mp3\"; filename*=UTF-8''": 'talk.mp3'
   }
   for (const [parameters, name] of Object.entries(names)) {
     await send(url, written([[`Content-Disposition: form-data; name="file"; ${parameters}`, 'sound']]))
