@@ -4,7 +4,6 @@
  */
 
 import { loggableError } from '../text/describe-error.ts'
-import { takePartialSuccess, watchPartialSuccess, type PartialSuccess } from './partial-success.ts'
 import type { Log } from '../log/log.ts'
 
 /** The subset of an exporter in use, such as `OTLPTraceExporter`. */
@@ -36,7 +35,6 @@ export class ExportCounter {
     this.#maxWaiting = maxWaiting
     this.#log = log
     this.#message = message
-    watchPartialSuccess()
   }
 
   /** Number of items dropped since the start. */
@@ -57,10 +55,8 @@ export class ExportCounter {
   /** Exports waiting items. */
   send<T> (exporter: Exporter<T>, items: T, count: number, onResult: (result: ExportResult) => void): void {
     exporter.export(items, result => {
-      const partial = takePartialSuccess()
       this.#waiting -= count
       if (result.code !== exportSucceeded) this.#drop(count, result.error)
-      else if (partial !== undefined) this.#drop(Math.min(partial.rejected, count), errorOf(partial))
       onResult(result)
     })
   }
@@ -81,9 +77,4 @@ export class ExportCounter {
       this.#message
     )
   }
-}
-
-function errorOf ({ rejected, reason }: PartialSuccess): Error {
-  const rest = reason === '' ? '' : `: ${reason}`
-  return new Error(`the collector accepted a request, but rejected ${rejected} of its entries${rest}`)
 }

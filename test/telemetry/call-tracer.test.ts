@@ -221,27 +221,6 @@ t.test(
   }
 )
 
-for (const [protocol, answer] of [
-  ['http/json', '{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}'],
-  // partial_success: rejected_spans 2, error_message "too old"
-  ['http/protobuf', Buffer.from([10, 11, 8, 2, 18, 7, ...Buffer.from('too old')])]
-] as const) {
-  t.test(`spans that the collector rejects of a request it accepts are counted (${protocol})`, async t => {
-    const seen = await collector(t, { pieces: [answer] })
-    const { api } = await traced(t, seen.url, fine, {}, { protocol })
-    for (let number = 0; number < 3; number++) t.equal((await api.post(path, hello)).status, 200)
-    await api.gateway.close()
-    t.equal(api.gateway.load().spansDropped, 2, 'of six')
-    t.match(
-      api.lines.filter(({ msg }) => String(msg).startsWith('spans were dropped')),
-      [{
-        dropped: 2,
-        cause: { message: 'the collector accepted a request, but rejected 2 of its entries: too old' }
-      }]
-    )
-  })
-}
-
 t.test("spans have the flags of the caller's trace", async t => {
   const seen = await collector(t)
   const { api } = await traced(t, seen.url, fine)

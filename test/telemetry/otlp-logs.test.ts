@@ -32,15 +32,6 @@ t.test('a line becomes a record with its fields and time, within the span of its
   t.equal(logs.dropped(), 0)
 })
 
-t.test('records that the collector rejects of a request it accepts are counted', async t => {
-  const seen = await collector(t, { pieces: ['{"partialSuccess":{"rejectedLogRecords":1}}'] })
-  const logs = openOtlpLogs(otlpSettings(seen.url), createLog('silent'))
-  for (let number = 0; number < 3; number++) logs.write(line())
-  await logs.close()
-  t.equal(seen.requests.length, 1)
-  t.equal(logs.dropped(), 1)
-})
-
 t.test('every level has its severity', async t => {
   t.strictSame(
     ['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map(

@@ -71,14 +71,6 @@ t.test('they are sent periodically, and failed requests are counted', async t =>
   t.equal(lines.filter(line => line.includes('metrics were not sent')).length, 1)
 })
 
-t.test('a request of which the collector rejects data points has failed', async t => {
-  const seen = await collector(t, { pieces: ['{"partialSuccess":{"rejectedDataPoints":"2"}}'] })
-  const { failed, close } = openOtlpMetrics(otlpSettings(seen.url), () => families, createLog('silent'))
-  await close()
-  t.equal(seen.requests.length, 1)
-  t.equal(failed(), 1)
-})
-
 t.test('an unreachable or unresponsive collector does not delay a shutdown', async t => {
   const silent = await collector(t, { silent: true })
   for (const endpoint of [silent.url, 'http://127.0.0.1:1']) {
