@@ -27,12 +27,12 @@ export function replaceTranscriptTexts (transcript: Transcript, replace: Replace
   const said = turns?.map(turn => ({ ...turn, text: replace(turn.text, text) }))
   const areSame = haveSameTexts(spoken, segments) && haveSameTexts(said, turns)
   if (areSame && whole === transcript.text) return transcript
-  const repeatAll = turns !== undefined && makeUp(turns, transcript.text)
+  const madeUpText = turns !== undefined && makeUp(turns, transcript.text)
   return {
     ...rest,
     text: whole,
     ...spoken !== undefined && makeUp(spoken, whole) && { segments: spoken },
-    ...said !== undefined && (!repeatAll || makeUp(said, whole)) && { turns: said }
+    ...said !== undefined && (!madeUpText || makeUp(said, whole)) && { turns: said }
   }
 }
 

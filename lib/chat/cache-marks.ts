@@ -115,10 +115,13 @@ function callsOf (message: Message): readonly object[] {
   return message.role === 'assistant' ? message.tool_calls ?? [] : []
 }
 
-function messageWithoutMarks (given: Message): Message {
-  const message: Message = given.role === 'assistant' && given.tool_calls?.some(hasMark) === true
-    ? { ...given, tool_calls: given.tool_calls.map(withoutMark) }
-    : given
+function withoutCallMarks (message: Message): Message {
+  if (message.role !== 'assistant' || message.tool_calls?.some(hasMark) !== true) return message
+  return { ...message, tool_calls: message.tool_calls.map(withoutMark) }
+}
+
+function messageWithoutMarks (marked: Message): Message {
+  const message = withoutCallMarks(marked)
   const { content } = message
   if (!Array.isArray(content) || !content.some(hasMark)) return message
   const [part] = content

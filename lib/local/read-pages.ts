@@ -10,6 +10,7 @@ import { standardSignal } from '../async/cancellation.ts'
 import type { CallSignal } from '../core/call.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { imageSize } from '../images/files.ts'
+import { checkPages } from '../ocr/page-selection.ts'
 import { pageTexts } from '../ocr/pdf.ts'
 import { runProgram } from '../async/run-program.ts'
 import type { LocalPrograms } from './programs.ts'
@@ -35,8 +36,8 @@ const semaphore = new FairSemaphore(Math.max(1, availableParallelism() - 1))
  * Returns the text of each page, in order; an image is one page.
  *
  * @param selected the pages to read, from 0. Default: all
- * @throws UnreadableDocument when programs or a selected page are missing, or the document is not what it
- *   seems; the signal's reason
+ * @throws UnreadableDocument when programs are missing or the document is not what it seems; GatewayError
+ *   `invalid_value` for a selected page that it does not have; the signal's reason
  */
 export async function readPages (
   bytes: Buffer,
@@ -54,10 +55,7 @@ export async function readPages (
     throw new UnreadableDocument('The PDF cannot be read. Send one that is neither encrypted nor damaged.')
   }
   if (texts.length > maxPages) throw new UnreadableDocument(`The document has more than ${maxPages} pages.`)
-  const missing = selected?.find(index => index >= texts.length)
-  if (missing !== undefined) {
-    throw new UnreadableDocument(`The document has no page ${missing}: its ${texts.length} are numbered from 0.`)
-  }
+  if (selected !== undefined) checkPages(selected, texts.length)
   const wanted = selected ?? [...texts.keys()]
   const bare = wanted.filter(index => texts[index]?.trim() === '')
   const canRecognise = programs.tesseract !== undefined && programs.pdftoppm !== undefined

@@ -256,22 +256,22 @@ function addressesAsWritten (request: object, inAnyField: boolean): NamedAddress
   const found: NamedAddress[] = []
   const open: Array<readonly [field: string, param: string, value: unknown]> = [['', '', request]]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [own, param, value] = next
+    const [field, param, value] = next
     if (Array.isArray(value)) {
-      for (const [index, item] of value.entries()) open.push([own, `${param}[${index}]`, item])
+      for (const [index, item] of value.entries()) open.push([field, `${param}[${index}]`, item])
     } else if (isObject(value)) {
       // The data of a plain-text document is the text itself.
       const isText = (name: string): boolean => texts.has(name) || (name === 'data' && value.type === 'text')
       const record = typeof value.type === 'string' ? records.get(value.type) : undefined
-      for (const [name, field] of Object.entries(value)) {
-        if (name === record || descriptions.has(name) || (isText(name) && isStrings(field))) continue
-        open.push([name, param === '' ? name : `${param}.${name}`, field])
+      for (const [name, member] of Object.entries(value)) {
+        if (name === record || descriptions.has(name) || (isText(name) && isStrings(member))) continue
+        open.push([name, param === '' ? name : `${param}.${name}`, member])
       }
     } else if (
       typeof value === 'string' &&
       (inAnyField
-        ? holdsMedia(own) ? !holdsBytes(value) : isWrittenAddress(value)
-        : holdsMedia(own) && isWrittenAddress(value))
+        ? holdsMedia(field) ? !holdsBytes(value) : isWrittenAddress(value)
+        : holdsMedia(field) && isWrittenAddress(value))
     ) {
       found.push({ url: value, param })
     }

@@ -20,6 +20,12 @@ const picture = async (kind: '-png' | '-jpeg'): Promise<Buffer> =>
 
 t.test('a PDF with a text layer is read without an external program', async t => {
   const texts = await readPages(textPdf([['one'], ['two']]), true, {}, { signal })
+  t.same(await readPages(textPdf([['one'], ['two']]), true, {}, { signal }, [1]), [texts[1]])
+  await t.rejects(
+    readPages(textPdf([['one'], ['two']]), true, {}, { signal }, [1, 2]),
+    { code: 'invalid_value', param: 'pages' },
+    'a missing page is not an empty one'
+  )
   t.same(texts.map(text => text.trim()), ['one', 'two'])
 })
 

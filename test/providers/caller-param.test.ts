@@ -22,7 +22,7 @@ t.test("a position in the conversation is translated to the caller's request", a
 })
 
 t.test('a part of an input of the Responses API has the names of that API', async t => {
-  const message = {
+  const message: ChatInput['messages'][number] = {
     role: 'user',
     content: [
       { type: 'image_url', image_url: { url: 'http://10.0.0.1/a.png' } },
@@ -30,7 +30,7 @@ t.test('a part of an input of the Responses API has the names of that API', asyn
       { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' } },
       { type: 'file', file: { file_id: 'file-1' } }
     ]
-  } as unknown as ChatInput['messages'][number] // of `type: string`
+  }
   const named = (param: string, hasFlatParts?: true): string => paramOf(param, {
     messages: [message],
     originalInput: {

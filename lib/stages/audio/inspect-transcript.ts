@@ -75,7 +75,7 @@ async function* streamed (
 ): AsyncGenerator<Batch<RecordingInput, TranscriptEvent>, void, undefined> {
   const alters = altersAnswer(guards, call)
   let isBegun = false
-  let given = ''
+  let textBefore = ''
   let end: Transcript | undefined
   const turns: DiarizedSegment[] = []
   const textOf = (event: TranscriptEvent): ChatEvent[] => {
@@ -83,7 +83,7 @@ async function* streamed (
       isBegun = true
       const { text, logprobs, segmentId } = event
       const kept = alters ? undefined : logprobs
-      given += text
+      textBefore += text
       const delta: SegmentDelta = {
         type: 'text-delta',
         choice: 0,
@@ -100,19 +100,21 @@ async function* streamed (
     }
     end = event.transcript
     const { text } = event.transcript
-    if (!isBegun) given = text
+    if (!isBegun) textBefore = text
     return [
       ...isBegun || text === '' ? [] : [{ type: 'text-delta', choice: 0, text } as const],
       { type: 'choice-end', choice: 0, reason: 'stop' }
     ]
   }
-  const said = flatMap<RecordingCall, Batch<RecordingInput, ChatEvent>>(async function * (given) {
-    for await (const batch of answer(once(given))) yield { ...batch, events: batch.events.flatMap(textOf) }
+  const said = flatMap<RecordingCall, Batch<RecordingInput, ChatEvent>>(async function * (inspected) {
+    for await (const batch of answer(once(inspected))) {
+      yield { ...batch, events: batch.events.flatMap(textOf) }
+    }
   })
-  let left = ''
+  let textAfter = ''
   const eventsOf = (event: ChatEvent): TranscriptEvent[] => {
     if (event.type === 'text-delta') {
-      left += event.text
+      textAfter += event.text
       const { text, logprobs: { content } = {}, segmentId }: SegmentDelta = event
       const logprobs = content as readonly TokenLogprob[] | undefined // put there above
       return [{
@@ -125,10 +127,10 @@ async function* streamed (
     if (event.type !== 'choice-end' || end === undefined) return []
     // Who said what repeats the text, so it waits until the guards have seen all of it.
     const spoken = alters && turns.length === 0 ? end.turns ?? [] : turns
-    const isSeen = !alters || (left === given && hasInOrder(left, spoken))
+    const isSeen = !alters || (textAfter === textBefore && hasInOrder(textAfter, spoken))
     return [
       ...isSeen ? spoken.map(turn => ({ type: 'transcript-turn', turn } as const)) : [],
-      { type: 'transcript-end', transcript: alters ? plain(end, left) : end }
+      { type: 'transcript-end', transcript: alters ? plain(end, textAfter) : end }
     ]
   }
   for await (const batch of inspectAnswer(guards, undefined, said)(once(call))) {
