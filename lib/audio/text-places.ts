@@ -17,8 +17,8 @@ export const speechRequestTexts = new PlaceTable({
 /**
  * Returns the transcript with its texts replaced; the same transcript where nothing differs. Where a text
  * differs, words, log probabilities and tokens are left out, since they would still reveal it; so are
- * segments and turns where a finding spans several of them. Turns that never made up
- * the text, which may name the speakers too, are kept as each was replaced by itself.
+ * segments and turns where a finding spans several of them. Turns that did not make up the text, for example
+ * because it also names the speakers, keep their own replacements.
  */
 export function replaceTranscriptTexts (transcript: Transcript, replace: ReplaceText): Transcript {
   const { words: _words, logprobs: _logprobs, segments, turns, ...rest } = transcript

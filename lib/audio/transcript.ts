@@ -52,7 +52,7 @@ function textOf (transcript: Transcript, recording: RecordingInput): string {
   }
 }
 
-/** Without segments where a guard replaced something that spans several: nothing says who spoke it. */
+/** Has no segments if a guard replaced something that spans several: nothing then says who spoke it. */
 function diarized ({ text, durationSeconds, turns = [], usage }: Transcript): DiarizedTranscription {
   return {
     task: 'transcribe',

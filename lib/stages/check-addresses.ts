@@ -112,7 +112,7 @@ class InternalProviders {
     }
   }
 
-  /** Returns true for software of unknown make, which may fetch what any of its fields names. */
+  /** Returns true for software that operators run themselves, which may fetch an address from any field. */
   runsOwnSoftware (id: string): boolean {
     return this.#ownSoftware.has(id)
   }
@@ -236,7 +236,7 @@ const texts: ReadonlySet<string> = new Set([
   'system'
 ])
 
-/** Fields that record something in blocks of these types only; elsewhere, they may be an address. */
+/** By type of block, a field that only records something. In other blocks it may be an address. */
 const records: ReadonlyMap<string, string> = new Map([
   ['tool_use', 'input'],
   ['server_tool_use', 'input'],

@@ -58,7 +58,7 @@ export class ResponseRoom {
     nowMs: number
   ): Promise<void> {
     this.#nowMs = nowMs
-    // unknown at first: counted at once
+    // until the first count, the sum is unknown: this causes that count
     const added = (this.#added.get(keyId)?.bytes ?? maxBytesPerKey) + sizeBytes
     const isCounted = added < maxBytesPerKey * recountShare
     this.#added.set(keyId, { bytes: isCounted ? added : 0, atMs: nowMs })

@@ -68,7 +68,7 @@ function optionsOf ({ selected, image_limit: limit, image_min_size: minSize }: O
 
 /**
  * Returns the pages in order, numbered from 0 whatever the provider starts at: by the numbers of the provider
- * if all of them were selected, otherwise by their places.
+ * if all of them were selected, otherwise by position.
  *
  * @param selected the requested pages. Default: all
  * @throws GatewayError `upstream_invalid_response` without pages or for an invalid page. The text of a blank
