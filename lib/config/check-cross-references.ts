@@ -62,7 +62,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
       report.warn(
         ['providers', id],
         'has no api_key, so the provider will refuse calls without `X-Provider-Key`',
-        { part: 'name' }
+        { part: 'name', unless: ['providers', id, 'api_key'] }
       )
     }
     checkHeaders(['providers', id, 'headers'], headers, report)

@@ -5,7 +5,7 @@ import { OneOf } from '../nullable.ts'
 import { Propagation } from './propagation.ts'
 import { providerKinds } from '../providers.ts'
 import { Closed, Count, hour, HttpUrl, Milliseconds, Section, Text, word } from './entries.ts'
-import { Headers, notWrittenHere, Secret, secretReference, type SecretReference } from './secret.ts'
+import { Headers, notReferenced, Secret, secretReference, type SecretReference } from './secret.ts'
 
 const TimeoutsConfig = Section(
   {
@@ -254,7 +254,7 @@ export const ProviderConfig = Closed(
           ...WeightedKey,
           type: ['string', 'object'],
           pattern: secretReference,
-          patternErrorMessage: notWrittenHere,
+          patternErrorMessage: notReferenced,
           description: 'A key, or a map with `key` and `weight`.'
         }),
         {

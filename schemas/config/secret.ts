@@ -11,7 +11,8 @@ declare const namesSecret: unique symbol
 /** `env:NAME` or `file:PATH`, recognised so that settings can have the secret in its place. */
 export type SecretReference = string & { readonly [namesSecret]: true }
 
-export const notWrittenHere = 'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)'
+export const notReferenced =
+  'must be env:NAME, a variable of letters, digits and _, or file:PATH, never the secret itself'
 
 const howToWrite =
   ' As `env:NAME` or `file:PATH`, never the secret itself; white space around it is ignored.'
@@ -28,7 +29,7 @@ export function withoutNote (description: string): string {
 export const Secret = (description: string) => Type.Unsafe<SecretReference>({
   type: 'string',
   pattern: secretReference,
-  patternErrorMessage: notWrittenHere,
+  patternErrorMessage: notReferenced,
   description: description + howToWrite
 })
 

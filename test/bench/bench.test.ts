@@ -17,6 +17,7 @@ import { lanes, plainCall } from '../../bench/support/lanes.ts'
 import { measureLane, startLoad, startMock } from '../../bench/support/measure-lane.ts'
 import { median, medianError } from '../../bench/support/statistics.ts'
 import { forTensorZero } from '../../bench/support/tensorzero.ts'
+import { shortRun } from '../support/rounds.ts'
 
 const all = [
   ...guards,
@@ -75,7 +76,7 @@ t.test('files written by a benchmark are removed when it ends', async t => {
 
 t.test(
   'the files and functions that one call runs are counted',
-  { skip: process.platform === 'linux' ? false : 'processes are pinned to cores' },
+  { skip: shortRun || (process.platform !== 'linux' && 'processes are pinned to cores') },
   async t => {
     const printed = execFileSync(process.execPath, ['build/bench/count.js', '--warm', '20', '--list'], {
       encoding: 'utf8',
@@ -113,7 +114,7 @@ t.test(
 t.test(
   'a lane runs against the gateway and against a plain pipe, and all answers are correct',
   {
-    skip: process.platform === 'linux' ? false : 'costs are read from /proc'
+    skip: shortRun || (process.platform !== 'linux' && 'costs are read from /proc')
   },
   async t => {
     const { upstreamPort, mock } = await startMock()

@@ -7,6 +7,7 @@ import { headgate } from '../support/command.ts'
 import { freePort } from '../support/free-port.ts'
 import { directoryOf, launch, startGateway } from '../support/headgate.ts'
 import { httpServer } from '../support/http-server.ts'
+import { shortRun } from '../support/rounds.ts'
 import type { Row } from '../../lib/load/compare-gateways.ts'
 
 const key = 'a-key-of-twenty-characters'
@@ -70,6 +71,7 @@ async function bench (t: Test, args: readonly string[], env?: Readonly<Record<st
 
 t.test(
   'a slowed gateway shows its added latency, costs match, and no budget is overrun',
+  { skip: shortRun },
   async t => {
     const port = await freePort()
     const [a, b] = await gateways(t, port, {}, { stages: [{ name: 'slow', use: './slow.mjs' }] })
@@ -144,6 +146,7 @@ t.test(
 
 t.test(
   'wrong costs, an overrun budget, local answers and falling behind are reported',
+  { skip: shortRun },
   async t => {
     const port = await freePort()
     const [honest] = await gateways(t, port, {})

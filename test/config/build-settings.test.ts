@@ -144,7 +144,7 @@ providers:
   t.same(apiKeys?.map(({ key, weight }) => [key.reveal(), weight]), [['a', 1], ['b', 2]])
   t.match(lines(t, file, { A: 'a' }), [/providers.openai.api_keys\[1\].key {2}the variable B is not set/])
   t.match(lines(t, 'providers: {openai: {api_keys: [sk-123]}}'), [
-    /api_keys\[0\] {2}secrets are not written here/
+    /api_keys\[0\] {2}must be env:NAME/
   ])
   t.match(lines(t, 'providers: {openai: {api_key: env:A, api_keys: [env:A]}}', { A: 'a' }), [
     /api_keys {2}cannot be combined with api_key/

@@ -386,7 +386,7 @@ t.test('an export has a directory or a bucket, and known columns', async t => {
       'usage: {exports: {a: {s3: {bucket: Example, prefix: /x, access_key: AKIA, secret_key: env:B}}}}',
       { B: 'secret' }
     ).join('\n'),
-    /access_key {2}secrets are not written here/
+    /access_key {2}must be env:NAME/
   )
   t.match(
     lines(t, 'usage: {exports: {a: {s3: {bucket: Ex, prefix: /x, access_key: env:B, secret_key: env:B}}}}', {

@@ -17,7 +17,7 @@ t.test('a secret is never read from the file itself, and never shown', async t =
   ]
   for (const yaml of places) {
     const error = failure(() => load(t, yaml))
-    t.match(error.message, 'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)')
+    t.match(error.message, 'must be env:NAME, a variable of letters, digits and _, or file:PATH, never the secret itself')
     t.notMatch(inspect(error, { depth: Infinity }), /4711/)
   }
   const broken = [

@@ -11,6 +11,7 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { testKey } from '../support/gateway.ts'
 import { raw, requestText } from '../support/raw.ts'
+import { shortRun } from '../support/rounds.ts'
 
 const program = fileURLToPath(new URL('../support/small-gateway.js', import.meta.url))
 const path = '/v1/chat/completions'
@@ -74,7 +75,7 @@ const attacks: Readonly<Record<string, Attack>> = {
 
 t.test(
   'a gateway with 512 MB of heap survives whatever a caller with a key can send, and answers the next call',
-  { timeout: 240_000 },
+  { timeout: 240_000, skip: shortRun },
   async t => {
     const child = fork(program, [], {
       execArgv: ['--max-old-space-size=512'],
@@ -163,7 +164,7 @@ const hasProc = existsSync('/proc/self/status')
 
 t.test(
   'unread answers fit into memory, or are refused',
-  { timeout: 120_000, skip: hasProc ? false : 'no /proc here' },
+  { timeout: 120_000, skip: shortRun || (!hasProc && 'no /proc here') },
   async t => {
     const child = fork(program, [await vectorProvider(t)], {
       execArgv: ['--max-old-space-size=512'],
@@ -316,7 +317,7 @@ async function smallGateway (t: Test, server: string): Promise<SmallGateway> {
 
 t.test(
   'tool lists fit into memory or their calls are refused, and waiting connections are closed',
-  { timeout: 400_000 },
+  { timeout: 400_000, skip: shortRun },
   async t => {
     const server = await wordyToolServer(t)
     const { child, post } = await smallGateway(t, server)
@@ -338,7 +339,7 @@ t.test(
 
 t.test(
   'tool results fit into memory as they arrive, or are refused',
-  { timeout: 400_000, skip: hasProc ? false : 'no /proc here' },
+  { timeout: 400_000, skip: shortRun || (!hasProc && 'no /proc here') },
   async t => {
     const server = await wordyToolServer(t)
     const { child, post } = await smallGateway(t, server)

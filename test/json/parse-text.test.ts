@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { parseText } from '../../lib/json/parse-text.ts'
 import { countTurns } from '../support/turns.ts'
@@ -6,7 +7,7 @@ t.test('text is parsed, a large one over several turns', async t => {
   t.same(await parseText('{"a":[1,"ü"]}'), { a: [1, 'ü'] })
   const value = Array.from({ length: 100_000 }, (_, number) => ({ number, text: 'é' }))
   const turns = countTurns(t)
-  t.same(await parseText(JSON.stringify(value)), value)
+  t.ok(isDeepStrictEqual(await parseText(JSON.stringify(value)), value))
   t.ok(turns() > 2)
 })
 

@@ -7,6 +7,7 @@ import t from 'tap'
 import { changeBuild, copyBuild } from '../support/copied-build.ts'
 import { wavOf } from '../support/forms.ts'
 import { directoryOf, launch } from '../support/headgate.ts'
+import { shortRun } from '../support/rounds.ts'
 import type { Test } from 'tap'
 
 const rows = `
@@ -33,7 +34,7 @@ async function keyWith (t: Test, folder: string, main: string, ...options: strin
   return /hg_\S+/.exec(out)?.[0] ?? ''
 }
 
-t.test('adding a limit takes one row', async t => {
+t.test('adding a limit takes one row', { skip: shortRun }, async t => {
   const folder = directoryOf(t)
   const main = copyBuild(folder)
   changeBuild(folder, 'schemas/config/counted-limits.js', 'countedLimits = {', `countedLimits = {${rows}`)

@@ -25,7 +25,7 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { isAbandoned } from '../../lib/usage/journal-name.ts'
 import { randomFrom } from '../support/limits.ts'
 import { connectTo, noRedis, startRedis, type TestRedis } from '../support/redis.ts'
-import { rounds } from '../support/rounds.ts'
+import { rounds, shortRun } from '../support/rounds.ts'
 import { storeTest, testPlace } from '../support/stores.ts'
 import { settles, until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -507,6 +507,7 @@ t.test(
 
 t.test(
   'two gateways on one data directory exceed nothing even if one is repeatedly killed',
+  { skip: shortRun },
   async t => {
     const dataDir = t.testdir()
     const database = await openDatabase(dataDir)

@@ -91,7 +91,7 @@ async function start (t: Test, { upstream }: Bill, limits: PartyLimits, parts: P
   }
 }
 
-const oneDollar: Budget = { usd: 1, per: 'day' }
+const oneDollar: Budget = { usd: 1, per: 'total' }
 
 t.test('concurrent calls without an answer limit spend no more than the budget', async t => {
   const provider = await greedyProvider(t)
@@ -197,7 +197,7 @@ t.test(
           })
         ]
       },
-      { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.12, per: 'day' } } } },
+      { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.12, per: 'total' } } } },
       { limiter: new LocalLimiter() }
     )
     const search = async (maxUses: number): Promise<number> => {
@@ -421,7 +421,7 @@ for (const [what, path, part] of media) {
           })
         ]
       },
-      { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.05, per: 'day' } } } },
+      { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.05, per: 'total' } } } },
       { limiter }
     )
     const message = [{ role: 'user', content: [part] }]
@@ -481,7 +481,7 @@ t.test('media without reported usage is charged at its maximum', async t => {
 
 t.test('an answer is limited to the remaining budget', async t => {
   const provider = await greedyProvider(t)
-  const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' } })
+  const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'total' } })
   const sentLimit = (): number | undefined =>
     (Object(provider.upstream.requests.at(-1)?.json) as { max_completion_tokens?: number })
       .max_completion_tokens
@@ -494,7 +494,7 @@ t.test('an answer is limited to the remaining budget', async t => {
 
 t.test('everything that a model may read is charged: schemas, names, and fields passed through', async t => {
   const provider = await greedyProvider(t)
-  const { api } = await start(t, provider, { budget: { usd: 0.05, per: 'day' } })
+  const { api } = await start(t, provider, { budget: { usd: 0.05, per: 'total' } })
   const text = 'four words of text '.repeat(20_000)
   const schema = { type: 'object', properties: { [text]: { type: 'string' } } }
   const messages = [{ role: 'user', content: 'hello' }]
@@ -531,7 +531,7 @@ t.test('everything that a model may read is charged: schemas, names, and fields 
 
 t.test('without `strict` a call may cost more than it reserved', async t => {
   const provider = await greedyProvider(t)
-  const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' }, strict: false })
+  const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'total' }, strict: false })
   t.equal((await ask()).status, 200)
   t.ok(provider.usd() > 0.05, `$${provider.usd()}`)
   t.equal((await ask()).status, 402)
@@ -558,7 +558,7 @@ t.test('Claude writes no more by default than a strict budget has reserved', asy
     const { ask } = await start(
       t,
       { upstream, usd: () => 0 },
-      { budget: { usd: 100, per: 'day' }, strict },
+      { budget: { usd: 100, per: 'total' }, strict },
       {
         providers: [upstreamAt(upstream.url, 'anthropic', 'anthropic')],
         models: [modelSettings(model, { price, capabilities: { output_token_limit: limit } })]
@@ -595,7 +595,7 @@ t.test('choices that take separate requests are each charged a prompt', async t 
       providers: [upstreamAt(`${upstream.url}/v1`, 'groq', 'groq')],
       models: [modelSettings('groq/priced', { price, capabilities: { output_token_limit: outputLimit } })]
     },
-    { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.02, per: 'day' } } } },
+    { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.02, per: 'total' } } } },
     { limiter: new LocalLimiter() }
   )
   const statuses: number[] = []
@@ -653,7 +653,7 @@ t.test('a model without a known price is refused under a budget unless allowed',
   t.equal((await allowing.ask({ model: 'openai/unpriced' })).status, 200)
 })
 
-const oneCent: Budget = { usd: 0.01, per: 'day' }
+const oneCent: Budget = { usd: 0.01, per: 'total' }
 const paidTokens = 1000
 
 /** Returns a request with settings for its model, from the caller or from a configured route. */
@@ -1040,7 +1040,7 @@ t.test('images, speech and documents are charged to the budget too', async t => 
           modelSettings('mistral/reader', { price: { perThousandPages: 100 } })
         ]
       },
-      { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd, per: 'day' } } } },
+      { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd, per: 'total' } } } },
       { limiter: new LocalLimiter() }
     )
     const found: number[] = []
@@ -1181,7 +1181,7 @@ t.test(
 
 t.test('a free model without a known limit does not change the budget', async t => {
   const provider = await greedyProvider(t)
-  const { ask } = await start(t, provider, { budget: { usd: 0.5, per: 'day' } })
+  const { ask } = await start(t, provider, { budget: { usd: 0.5, per: 'total' } })
   t.equal((await ask({ model: 'openai/free' })).status, 200)
   await Promise.all(Array.from({ length: 20 }, async () => (await ask()).status))
   t.ok(provider.usd() <= 0.5, `$${provider.usd()}`)
@@ -1309,7 +1309,7 @@ t.test('parts completed by one provider are charged even if another answers the 
       ]
     },
     {
-      limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 100, per: 'day' }, strict: false } }
+      limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 100, per: 'total' }, strict: false } }
     },
     { limiter }
   )
@@ -1337,7 +1337,7 @@ t.test('an unusable answer to a completed request is charged as an estimate', as
       providers: [upstreamAt(`${upstream.url}/v1`)],
       models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })]
     },
-    { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.05, per: 'day' } } } },
+    { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.05, per: 'total' } } } },
     { limiter }
   )
   const statuses: number[] = []
@@ -1486,7 +1486,7 @@ t.test('tool results that exceed the remaining budget end the loop', async t => 
   const { ask } = await start(
     t,
     provider,
-    { budget: { usd: 0.02, per: 'day' } },
+    { budget: { usd: 0.02, per: 'total' } },
     {
       tools: {
         ...settings().tools,

@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { plainCommand } from '../support/plain-node.ts'
+import { shortRun } from '../support/rounds.ts'
 
 /** Packs the package as for a release, and uses it as a user would. */
 
@@ -137,7 +138,7 @@ t.test('pages linked from the documents are in the package or are repository sou
   t.same(broken, [])
 })
 
-t.test('the examples compile in a strict project of their own', async t => {
+t.test('the examples compile in a strict project of their own', { skip: shortRun }, async t => {
   cpSync(join(directory, 'node_modules/headgate/examples'), join(directory, 'src'), { recursive: true })
   const modules = Object.keys(manifest.exports)
     .filter(name => !name.endsWith('.json'))
@@ -148,7 +149,7 @@ t.test('the examples compile in a strict project of their own', async t => {
   t.same([code, out], [0, ''])
 })
 
-t.test('the examples run', async t => {
+t.test('the examples run', { skip: shortRun }, async t => {
   const [code, out] = await run('node', 'out/own-stage.js')
   t.equal(code, 0)
   t.match(out, /^data: \{.*"content":" ANYONE"/m)

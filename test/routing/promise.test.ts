@@ -11,6 +11,7 @@ import { GatewayError, asGatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { providerCall } from '../../lib/stages/provider-call.ts'
 import { RoutingState } from '../../lib/routing/routing-state.ts'
+import { rounds } from '../support/rounds.ts'
 import { chatAnswer } from '../support/upstream.ts'
 import { provider, settings } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
@@ -135,12 +136,13 @@ t.test(
   'two providers that answer 70 % of attempts answer 99.9 % of calls, without needless requests',
   async t => {
     const simulation = simulate([0.7, 0.7])
-    const succeeded = await share(simulation, 10_000, 200)
+    const calls = rounds(10_000)
+    const succeeded = await share(simulation, calls, 200)
     // Of 100,000 calls 6.6 are expected to fail in four attempts at each provider.
     t.ok(succeeded >= 0.9995, `${succeeded} of calls succeed`)
-    const needed = 10_000 + simulation.failed()
+    const needed = calls + simulation.failed()
     t.ok(simulation.requests() <= needed * 1.1, `${simulation.requests()} requests, ${needed} needed`)
-    t.ok(simulation.requests() > 10_000 * 1.3, 'failures were there')
+    t.ok(simulation.requests() > calls * 1.3, 'failures were there')
   }
 )
 

@@ -9,6 +9,7 @@ import t from 'tap'
 import { lastNumber, migrations } from '../../lib/stores/migrations.ts'
 import { changeBuild, copyBuild } from '../support/copied-build.ts'
 import { directoryOf, launch } from '../support/headgate.ts'
+import { shortRun } from '../support/rounds.ts'
 
 const row = `
   lines: {
@@ -26,7 +27,7 @@ const step = `{
 
 const [used, most] = [40, 60]
 
-t.test('adding a unit takes one row, a price and columns', async t => {
+t.test('adding a unit takes one row, a price and columns', { skip: shortRun }, async t => {
   const folder = directoryOf(t)
   const main = copyBuild(folder)
   const change = (name: string, found: string, replacement: string): void => {

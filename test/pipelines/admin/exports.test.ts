@@ -1,5 +1,6 @@
 /** Usage exports, from the configuration to the file, the list and the reporting of failures. */
 
+import { deepStrictEqual } from 'node:assert/strict'
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -241,7 +242,7 @@ storeTest(
       const byId = (a: UsageRow, b: UsageRow): number => (a.id < b.id ? -1 : 1)
       t.equal(new Set(inFiles.map(({ id }) => id)).size, inFiles.length, 'no record twice')
       // A list of models is in no sum, and a late one does not cause a file to be written again.
-      t.strictSame(
+      deepStrictEqual(
         inFiles.filter(isSummed.of).toSorted(byId),
         rows.filter(isSummed.of).toSorted(byId),
         'each record as it was written'
