@@ -126,9 +126,9 @@ export function createServices (settings: Settings, options: ServiceOptions): Ow
   const closing: Closing = []
   const lifetime = new AbortController()
   const abandonedAnswers = new AbandonedAnswers()
-  const routingState = openRoutingState(settings, onCooldown, previous)
+  const routingState = createRoutingState(settings, onCooldown, previous)
   const providers = openProviders(settings, extraProviders, closing)
-  const models = openModels(settings, providers, { routingState, previous })
+  const models = createModelRegistry(settings, providers, { routingState, previous })
   const enabled = settings.providers.filter(({ id }) => providers.get(id)?.enabled)
   const listed = learnModels(enabled, { providers, models, log, discoverModels, signal: lifetime.signal })
   const toolServers = createToolServers(settings, holdMemory)
@@ -189,7 +189,7 @@ export function createLookupServices (
 }
 
 /** Opens the health of routes, keeping what the last configuration knew about the same providers. */
-function openRoutingState (
+function createRoutingState (
   settings: Settings,
   onCooldown: ServiceOptions['onCooldown'],
   previous: ServiceOptions['previous']
@@ -234,7 +234,7 @@ function openProvider (settings: ProviderSettings, closing: Closing): Provider {
 }
 
 /** Opens the models, with what unchanged providers listed for the last configuration. */
-function openModels (
+function createModelRegistry (
   settings: Settings,
   providers: ReadonlyMap<string, Provider>,
   { routingState, previous }: {
@@ -255,7 +255,7 @@ function openModels (
   return models
 }
 
-interface Learning {
+interface ModelDiscovery {
   readonly providers: ReadonlyMap<string, Provider>
   readonly models: UpdatableModelRegistry
   readonly log: Log
@@ -269,7 +269,7 @@ interface Learning {
  */
 async function learnModels (
   settings: readonly ProviderSettings[],
-  { providers, models, log, discoverModels, signal }: Learning
+  { providers, models, log, discoverModels, signal }: ModelDiscovery
 ): Promise<void> {
   const onFailure = (provider: string, error: unknown): void => {
     const entry = settings.find(({ id }) => id === provider)

@@ -203,7 +203,7 @@ async function openGateway (settings: Settings, options: GatewayOptions, opened:
 }
 
 /** What outlives each configuration. */
-interface Lasting {
+interface ProcessServices {
   readonly limiter: Limiter
   readonly recorder: CallRecorder
   readonly work: DeferredWork | undefined
@@ -223,7 +223,7 @@ async function openLasting (
   tracer: CallTracer | undefined,
   services: () => Services,
   opened: Opened
-): Promise<Lasting> {
+): Promise<ProcessServices> {
   const { log, database, usageDatabase, coordination } = options
   const ownLimiter = options.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = options.limiter ?? ownLimiter ?? createLimiter(undefined, log)
@@ -265,7 +265,7 @@ async function openLasting (
 
 /** Returns what the services of every configuration share. */
 function lastingOptions (
-  { limiter, recorder, work, secret, admin, degraded }: Lasting,
+  { limiter, recorder, work, secret, admin, degraded }: ProcessServices,
   { keys, log, coordination, providers }: GatewayOptions,
   tracer: CallTracer | undefined
 ): Omit<ServiceOptions, 'ready' | 'holdMemory'> {

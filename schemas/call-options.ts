@@ -11,7 +11,8 @@ export const guardsOption = {
     Type.Array(Type.Union([Type.String({ minLength: 1, maxLength: 64 }), AnyObject]), { maxItems: 64 }),
     {
       description:
-        'Names of guards of the configuration that inspect this call, in addition to those that inspect every call; an object names one by `guardrail_name`, and has no effect otherwise.'
+        'Names of guards of the configuration that inspect this call, in addition to those that inspect ' +
+        'every call; an object names one by `guardrail_name`, and has no effect otherwise.'
     }
   )
 }
@@ -23,14 +24,17 @@ export const commonOptions = {
       'Further attempts at a model that failed: at most this many, and never more than its provider has.'
   }),
   timeout: Nullable(Type.Number({ exclusiveMinimum: 0 }), {
-    description: 'Seconds after which the call ends with 504, if that is sooner than it would.'
+    description:
+      'Seconds after which the call ends with 504; it can only shorten the time that `limits.call_ms` ' +
+      'allows.'
   }),
   tags: Nullable(Type.Union([Type.String(), Type.Array(Type.String())]), {
     description: 'Tags of the call, a list or a text with commas: at most 20, cut at 64 characters.'
   }),
   drop_params: Nullable(Type.Boolean(), {
     description:
-      'Fields that a provider does not know are dropped whenever the request is translated; `false` has no effect.'
+      'Fields that a provider does not know are dropped whenever the request is translated; `false` has ' +
+      'no effect.'
   })
 }
 
@@ -44,10 +48,12 @@ export const cacheOption = {
           Type.Number({ minimum: 0, description: 'Seconds for which the answer may be given again.' })
         ),
         's-maxage': Type.Optional(
-          Type.Number({ minimum: 0, description: 'Seconds: an older answer is not taken.' })
+          Type.Number({ minimum: 0, description: 'Maximum age of a cached answer, in seconds.' })
         ),
-        'no-cache': Type.Optional(Type.Boolean({ description: 'Answer anew, and keep that answer.' })),
-        'no-store': Type.Optional(Type.Boolean({ description: 'Answer anew, and keep nothing.' })),
+        'no-cache': Type.Optional(Type.Boolean({ description: 'Generate a new answer, and cache it.' })),
+        'no-store': Type.Optional(
+          Type.Boolean({ description: 'Generate a new answer, and do not cache it.' })
+        ),
         namespace: Type.Optional(
           Type.String({ maxLength: 256, description: 'Calls of another namespace are never equal.' })
         )
@@ -55,7 +61,8 @@ export const cacheOption = {
     ]),
     {
       description:
-        'Whether an equal call may get the same answer again, where the gateway keeps answers; `false`: not this one.'
+        'Whether an equal call may get the same answer again, where the gateway keeps answers; `false`: ' +
+        'not this one.'
     }
   )
 }
@@ -80,7 +87,8 @@ export const callOptions = {
     Type.Array(Type.Union([ModelName, MapOf(Type.Union([ModelName, ModelNames]))]), { maxItems: 10 }),
     {
       description:
-        'Models to try after those of `model`: names, `{"model": name}`, or lists by the name in `model` that they are for (`{"gpt-5": ["gpt-5-mini"]}`; `*` for any).'
+        'Models to try after those of `model`: names, `{"model": name}`, or lists by the name in `model` ' +
+        'that they are for (`{"gpt-5": ["gpt-5-mini"]}`; `*` for any).'
     }
   ),
   ...commonOptions,

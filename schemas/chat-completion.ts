@@ -277,7 +277,7 @@ export const ChatCompletionChunk = Type.Object(
     object: Type.Literal('chat.completion.chunk'),
     choices: Type.Array(ChunkChoice, { description: 'Empty in the chunk that carries the usage.' }),
     usage: Nullable(CompletionUsage, {
-      description: 'Only with `stream_options.include_usage`: null but in the last chunk.'
+      description: 'Only with `stream_options.include_usage`: null except in the last chunk.'
     }),
     obfuscation: Type.Optional(Type.String()),
     tool_event: Type.Optional(ToolEvent),

@@ -116,7 +116,7 @@ const sampling = {
   prediction: Nullable(Type.Object({
     type: Type.Literal('content'),
     content: Type.Union([Type.String(), Type.Array(TextPart, { minItems: 1 })])
-  }), { description: 'Text the answer will mostly repeat, which makes it faster.' })
+  }), { description: 'Text that the answer will mostly repeat, so that it can be generated faster.' })
 }
 
 /** The format of the answer and how it is sent. */
@@ -252,12 +252,15 @@ const routing = {
   model_attributes: Nullable(MapOf(MapOf(Score)), {
     description:
       'Attributes of models: per model, numbers from 0 to 1 such as `intelligence`, `speed` and `cost` ' +
-      '(1 is most expensive). Several models are then tried in the order in which they meet `agent_attributes`.'
+      '(1 is most expensive). Several models are then tried in the order in which they meet ' +
+      '`agent_attributes`.'
   }),
   agent_attributes: Nullable(MapOf(Score), {
     description:
-      'Requirements of this call, from 0 to 1: `complexity` asks for intelligence, `efficiency` for speed and ' +
-      'low cost, others for the attribute of that name. Default: the most of everything in `model_attributes`.'
+      'Requirements of this call, from 0 to 1: `complexity` asks for intelligence, `efficiency` for speed ' +
+      'and ' +
+      'low cost, others for the attribute of that name. Default: the most of everything in ' +
+      '`model_attributes`.'
   }),
   ...callOptions,
   handoff_config: Nullable(AnyObject, { description: 'Reserved; has no effect.' })

@@ -13,14 +13,16 @@ export const LimitStatus = Type.Object({
   of: OneOf([...limitedParties], { description: 'Whose limit it is.' }),
   id: Type.String({ description: 'The id or name of that. Of an end user the name that the request gives.' }),
   name: OneOf([...countedLimitNames, 'budget']),
-  limit: Type.Number({ description: 'The most; of a budget in US dollars.' }),
+  limit: Type.Number({ description: 'The limit; for a budget, in US dollars.' }),
   remaining: OrNull(
     Type.Number(),
-    'What is left now, without what calls in progress may use. `null`: not known, as of concurrent calls, or not to be seen.'
+    'What is left now. What calls in progress have reserved is subtracted from limits per minute, but not ' +
+    'from budgets and images per day. `null`: not known, as for concurrent calls, or hidden.'
   ),
   resets_at: OrNull(
     Type.Integer(),
-    'Unix time in seconds: the end of the window, or when a limit per minute is completely available again. `null`: never, or not known.'
+    'Unix time in seconds: the end of the window, or when a limit per minute is completely available ' +
+    'again. `null`: never, or not known.'
   ),
   soft: Type.Boolean({ description: 'True for a budget that refuses nothing.' }),
   window: OrNull(
@@ -41,7 +43,8 @@ export const KeyStatus = Type.Object({
   expires_at: OrNull(Type.Integer(), 'Unix time in seconds; `null`: never.'),
   limits: Type.Array(LimitStatus, {
     description:
-      'Those of the key first, then those it shares with others: its project, its owner, its tags, and the end user that a header names.'
+      'Those of the key first, then those it shares with others: its project, its owner, its tags, and ' +
+      'the end user that a header names.'
   })
 })
 export type KeyStatus = Static<typeof KeyStatus>

@@ -14,7 +14,7 @@ type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 /** Files that only assemble or name things, or that run in a process or thread of their own. */
 const elsewhere: Reasons = {
   'alerts/open-alerts': ['pipelines/admin/alerts', 'opens the alerts of a gateway'],
-  'alerts/store-outage': ['alerts/alerts', 'sends what that test receives while the store is away'],
+  'alerts/store-outage': ['alerts/alerts', 'sends what that test receives while the store is unreachable'],
   'bodies/body-rules': ['pipelines/admin/call-bodies', 'finds the rule of a project'],
   'bodies/print-body': ['bodies/call-capture', 'prints what is noted there'],
   'bodies/redaction': ['bodies/redact-json', 'the rules that are applied there'],
@@ -46,7 +46,7 @@ const elsewhere: Reasons = {
     'dialects/responses/direct',
     'the items of the requests that are made there'
   ],
-  'dialects/responses/silence': ['dialects/responses/encode', 'counts the pings that are sent there'],
+  'dialects/responses/ping-counter': ['dialects/responses/encode', 'counts the pings that are sent there'],
   'dialects/responses/index': ['pipelines/responses', 'names the parts of the dialect'],
   'embeddings/count-tokens': [
     'embeddings/measure-inputs',

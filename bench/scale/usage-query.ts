@@ -26,7 +26,7 @@ import { sql } from 'kysely'
 import { Secret } from '../../lib/core/secret.ts'
 import { migrations } from '../../lib/stores/migrations.ts'
 import { allNames, nameRollupKey, namePeriodStart, rollupKinds } from '../../lib/stores/name-rollups.ts'
-import { addedCountsSql } from '../../lib/stores/percentiles.ts'
+import { sumCountsSqlite } from '../../lib/stores/percentiles.ts'
 import {
   amounts, countSql, isSummed, rollupDimensions, rollupDurations, rollupSums
 } from '../../lib/stores/usage-rollups.ts'
@@ -175,7 +175,7 @@ async function writeSums (database: Database): Promise<void> {
     ...rollupSums.map(name => `sum(${amounts[name].sql}) as ${name}`),
     ...durations.map(([column, duration]) => `string_agg(${countSql(duration)}, ',') as ${column}`)
   ].join(', ')
-  const added = isSqlite(database) ? addedCountsSql : (counts: string) => `added_durations(${counts})`
+  const added = isSqlite(database) ? sumCountsSqlite : (counts: string) => `added_durations(${counts})`
   const summed = [...rollupSums, ...durations.map(([column]) => added(column))].join(', ')
   const written = await timed(async () => {
     await sql`delete from name_rollups`.execute(query)

@@ -194,7 +194,7 @@ const errors: Rule = async ({ settings: { alerts: { errorPercent } }, reports, n
   }
 }
 
-/** Minimum failed attempts of an export: a service may be away for some minutes. */
+/** Minimum failed attempts of an export: a service may be unreachable for some minutes. */
 const minFailedExports = 3
 
 const exports: Rule = async ({ settings: { usage }, query }) => {

@@ -1,6 +1,6 @@
 /**
  * Sends alerts: checks the rules, and delivers what waits in the store, whichever process raised it. All
- * state is in the store, except that the store itself is away.
+ * state is in the store, except that the store itself is unreachable.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -69,7 +69,7 @@ export class Alerts {
   readonly #outage: StoreOutage
   /** What failed in the last check; an alert needs two consecutive failures. */
   #degradedBefore: ReadonlySet<string> = new Set()
-  /** When this process last recorded that Redis is away. */
+  /** When this process last recorded that Redis is unreachable. */
   #seenMs: number | undefined
   /** True if the store may have an outage of Redis to end, such as one from before a restart. */
   #mayEnd = true
@@ -156,14 +156,14 @@ export class Alerts {
    * Each process may lose Redis alone. An outage is over when the process that saw it last has Redis again,
    * or when no process has seen it for a minute.
    */
-  async #watchCoordination (isAway: boolean, lasts: boolean): Promise<void> {
+  async #watchCoordination (isUnreachable: boolean, lasts: boolean): Promise<void> {
     const { store, unseenMs } = this.#options
     const name = 'coordination'
-    if (lasts || (isAway && this.#seenMs !== undefined)) {
+    if (lasts || (isUnreachable && this.#seenMs !== undefined)) {
       await this.#apply({ ...redisOutage, name, holds: true })
       this.#seenMs = await store.seenMs(name)
       this.#mayEnd = true
-    } else if (!isAway && this.#mayEnd) {
+    } else if (!isUnreachable && this.#mayEnd) {
       const seenMs = await store.seenMs(name)
       const isSeenElsewhere = seenMs !== undefined && seenMs !== this.#seenMs
       if (isSeenElsewhere && seenMs > store.now() - unseenMs) return

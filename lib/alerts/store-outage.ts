@@ -38,7 +38,7 @@ export class StoreOutage {
     this.#state = options.state ?? {}
   }
 
-  /** Sends the alert that the store is away, to the channels that have not received it. */
+  /** Sends the alert that the store is unreachable, to the channels that have not received it. */
   async report (nowMs: number): Promise<void> {
     const { channels, send, retryMs } = this.#options
     if (this.#state.alert === undefined) {

@@ -15,7 +15,7 @@ export abstract class TimedMember extends RingMember {
 }
 
 /** Members called in one tick: thousands of streams may have begun at the same time. */
-const membersPerTurn = 200
+const membersPerTick = 200
 
 export class SharedTimer {
   readonly #ms: number
@@ -47,7 +47,7 @@ export class SharedTimer {
   #run (): void {
     const nowMs = performance.now()
     try {
-      for (let count = 0; count < membersPerTurn; count++) {
+      for (let count = 0; count < membersPerTick; count++) {
         const { first } = this.#waiting
         if (first === undefined || first.dueMs > nowMs) break
         this.#waiting.delete(first)

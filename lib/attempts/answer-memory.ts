@@ -37,7 +37,7 @@ export class AnswerMemory {
     } catch (error) {
       if (!(error instanceof GatewayError) || error.code !== 'file_too_large') throw error
       const message = "The provider's answer needs more memory than one API key may use."
-      throw new GatewayError('upstream_invalid_response', { message, fault: 'caller' })
+      throw new GatewayError('upstream_invalid_response', { message, fault: 'final' })
     }
   }
 

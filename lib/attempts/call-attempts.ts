@@ -32,7 +32,7 @@ export interface CallAttemptsOptions<E extends AnyEvent & AnswerEvent> {
   readonly prepare: (route: Route) => RouteRequest<E> | undefined
 }
 
-/** The attempts of one call, or of one turn of its tool loop. Call `firstAnswer` once. */
+/** The attempts of one call, or of one turn of its tool loop. Call `answer` once. */
 export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   readonly #call: RoutedCall<{ readonly stream?: boolean | undefined }>
   readonly #state: RoutingState
@@ -86,7 +86,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   }
 
   /** @throws GatewayError the failure of the last attempt, if no route could answer */
-  async firstAnswer (): Promise<OpenResponse<E>> {
+  async answer (): Promise<OpenResponse<E>> {
     const { record, routes } = this.#call
     record.routing.routes ??= routes // keeps the routes of the first turn
     try {
@@ -169,7 +169,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
       return again
     }
     attempt.recordFailure(error)
-    if (error.fault === 'caller') throw error
+    if (error.fault === 'final') throw error
     const next = this.#plan.next(error)
     if (next === undefined) throw error
     return next

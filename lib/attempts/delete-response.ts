@@ -4,7 +4,7 @@ import type { Secret } from '../core/secret.ts'
 import type { ResponseOrigin } from '../dialects/responses/archive.ts'
 import type { Provider } from '../providers/provider.ts'
 
-/** The caller waits for it, and the gateway's own copy has been deleted. */
+/** Short: the caller is waiting, and the gateway's own copy is already gone. */
 const maxMs = 10_000
 const maxBytes = 64 * 1024
 

@@ -18,7 +18,7 @@ export type UnusedRequest = Pick<WastedRequest, 'usage' | 'share'>
 /**
  * One attempt at a route, from its start to its outcome, which it records in the health of the route and in
  * the record of the call. `CallAttempts` and `hedgedAnswer` send its request,
- * call one of the `record…` methods, and then `end`.
+ * call one of the `record…` methods, and then `release`.
  */
 export class RouteAttempt {
   readonly route: Route
@@ -34,7 +34,7 @@ export class RouteAttempt {
   readonly #record: RecordedAttempt
   #mayBeAtWork = false
 
-  /** Starts an attempt; `end` must follow in every case. */
+  /** Starts an attempt; `release` must follow in every case. */
   constructor (
     call: RoutedCall<{ readonly stream?: boolean | undefined }>,
     provider: Provider,

@@ -53,7 +53,7 @@ function isChunk (event: JsonObject): event is JsonObject & Chunk {
 }
 
 /** Events joined per tick. */
-const eventsPerTurn = 500
+const eventsPerTick = 500
 
 /** Drops events whose texts were all added to earlier events. */
 async function joined (events: readonly JsonObject[]): Promise<JsonObject[]> {
@@ -69,7 +69,7 @@ async function joined (events: readonly JsonObject[]): Promise<JsonObject[]> {
       added += Number(first !== undefined)
     }
     if (added === 0 || added < texts.length) kept.push(event)
-    if (index % eventsPerTurn === eventsPerTurn - 1) await yieldFairly()
+    if (index % eventsPerTick === eventsPerTick - 1) await yieldFairly()
   }
   for (const text of firsts.values()) text.finish()
   return kept

@@ -20,7 +20,7 @@ export interface PrintOptions {
 /** A longer event is parsed in separate ticks. */
 const longEvent = 64 * 1024
 /** Events parsed per tick. */
-const eventsPerTurn = 500
+const eventsPerTick = 500
 
 /** Prints a complete body. */
 export async function printBody (
@@ -79,7 +79,7 @@ async function eventsOf (bytes: Buffer): Promise<unknown[]> {
   for (const [index, { data }] of [...reader.push(bytes), ...reader.end()].entries()) {
     const event = await parsed(data)
     if (event !== undefined) events.push(event)
-    if (index % eventsPerTurn === eventsPerTurn - 1) await yieldFairly()
+    if (index % eventsPerTick === eventsPerTick - 1) await yieldFairly()
   }
   return events
 }

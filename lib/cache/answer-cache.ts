@@ -3,7 +3,7 @@
  *
  * Two requests are equal if everything that may change the answer is: the request after the guards have
  * inspected it, the guards it names, its caller, the rights of its key, the models that may answer, and the
- * configuration of providers and guards. An HMAC of all this is the key of the answer.
+ * configuration of providers and guards. An HMAC of all this names the entry and encrypts it.
  */
 
 import { createHmac } from 'node:crypto'
@@ -74,7 +74,7 @@ export class AnswerCache {
       requestOf(call.request, record.endpoint)
     ])
     const digest = createHmac('sha512', secret).update(text).digest()
-    return { name: digest.toString('base64url', 0, 32), key: digest.subarray(32) }
+    return { name: digest.toString('base64url', 0, 32), encryptionKey: digest.subarray(32) }
   }
 
   get (digest: RequestDigest): string | undefined | Promise<string | undefined> {

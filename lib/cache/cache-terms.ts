@@ -22,7 +22,7 @@ export function cacheTerms (
   settings: AnswerCacheSettings
 ): CacheTerms | undefined {
   const { cache: asked } = mergeSettings(call.request, call.routes[0].settings)
-  if (asked === false || !isMeant(call, settings.when, asked)) return undefined
+  if (asked === false || !isCachingWanted(call, settings.when, asked)) return undefined
   const options = typeof asked === 'object' ? asked : {}
   const header = directivesOf(call.headers['cache-control'])
   if (header.has('no-store') || options['no-store'] === true) return undefined
@@ -34,7 +34,7 @@ export function cacheTerms (
   }
 }
 
-function isMeant (
+function isCachingWanted (
   { request, routes }: RoutedCall<ChatInput>,
   when: AnswerCacheSettings['when'],
   asked: ChatInput['cache']

@@ -7,7 +7,7 @@ export interface RequestDigest {
   /** Names the entry, and reveals nothing about the request. */
   readonly name: string
   /** The encryption key of the entry, 32 bytes. It can only be derived from the request itself. */
-  readonly key: Buffer
+  readonly encryptionKey: Buffer
 }
 
 export interface Entries {
@@ -95,10 +95,10 @@ export class SealedEntries implements Entries {
 
   async get (digest: RequestDigest): Promise<string | undefined> {
     const sealed = await this.#shared.get(digest.name)
-    return sealed === undefined ? undefined : openText(sealed, digest.key, digest.name)
+    return sealed === undefined ? undefined : openText(sealed, digest.encryptionKey, digest.name)
   }
 
   set (digest: RequestDigest, text: string, ttlMs: number): void {
-    this.#shared.set(digest.name, sealText(text, digest.key, digest.name), ttlMs)
+    this.#shared.set(digest.name, sealText(text, digest.encryptionKey, digest.name), ttlMs)
   }
 }

@@ -32,7 +32,7 @@ first, and nothing is changed if the file has a problem. Applying the same file 
 The file:
 
   projects: [{name, models, stages, limits, unset: [FIELD, …], members: [EMAIL, …]}]
-  users:    [{email, role}]                 those who do not exist yet are invited
+  users:    [{email, role, limits, unset}]  those who do not exist yet are invited
   keys:     [{name, project, endpoints, models, mcp_servers, limits, expires_at, unset, …}]
 
 The key of the admin API is read from ${keyName}.

@@ -75,7 +75,9 @@ function fileLimit ({ server }: Settings): Finding {
   return {
     about,
     state: 'note',
-    text: `at most ${limit}, so ${connections} connections of callers; server.max_client_connections needs ${wanted}: raise the limit, or lower it`
+    text:
+      `at most ${limit}, so at most ${connections} client connections; ` +
+      `server.max_client_connections needs ${wanted}: raise the limit, or lower that setting`
   }
 }
 
@@ -138,7 +140,9 @@ function clockFindings (aheadMs: number): Finding[] {
     {
       about: 'clock',
       state: 'note',
-      text: `the clock of the store is ${seconds} s ${aheadMs > 0 ? 'ahead' : 'behind'}: records have the time of this machine`
+      text:
+        `the clock of the store is ${seconds} s ${aheadMs > 0 ? 'ahead' : 'behind'}: ` +
+        'records use the clock of this machine'
     }
   ]
 }

@@ -91,12 +91,13 @@ accepts it within a second.
                              name all tool servers
   --provider-objects         allow files, containers and threads in the gateway's accounts at providers,
                              which all such keys share; default: not allowed
-  --stages NAME,…            guards that every call of the key passes; an empty value: none
+  --stages NAME,…            guards that inspect every call of the key; an empty value: none
   --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
 ${limitFields.map(({ name, row: { help } }) => `  --${optionOf(name)} N`.padEnd(29) + help).join('\n')}
-  --budget USD/PERIOD        most the key may spend per hour, day, week, month or in total, in UTC: 20/month, in a time zone:
-                             20/month@Europe/Berlin, or in periods of a fixed length that start at a given time:
-                             50/30d@2030-01-31T00:00:00Z; of several, all apply
+  --budget USD/PERIOD        most the key may spend per hour, day, week, month or in total; of several, all apply:
+                             20/month                     in UTC
+                             20/month@Europe/Berlin       in a time zone
+                             50/30d@2030-01-31T00:00:00Z  every 30 days, starting at this time
   --soft-budget USD/PERIOD   a budget that refuses nothing: the log and alerts say that it is used up
   --owner EMAIL              the user who owns the key, whose limits hold for it as well
   --unpriced allow|refuse    with a budget: models and fields without a known price, which count as free; default: refuse

@@ -21,7 +21,7 @@ export const route: Command = {
   usage: `Usage: headgate route MODEL... [--attributes NAME=NUMBER,...] [-c FILE] [--json]
 
 Prints which models a chat call for MODEL... would use, in which order, and why. Sends no request, so
-models that only the list of a provider names are found under PROVIDER/MODEL alone. The state of a running
+models that only a provider's own list contains are found only as PROVIDER/MODEL. The state of a running
 gateway (open circuits, latencies) is not known here: to see it, send that gateway a call with the header
 X-Headgate-Dry-Run: true.
 

@@ -209,7 +209,7 @@ function emptied (file: string, what: string): ConfigError {
       line: 0,
       column: 0,
       path: '',
-      message: `has no ${what} any more; restart the gateway to run without them`
+      message: `no longer has any ${what}; restart the gateway to run without them`
     }
   ])
 }

@@ -70,7 +70,7 @@ export class CooldownExchange {
 
   constructor (server: RedisServer) {
     this.#server = server
-    server.on('back', () => this.#reportAll())
+    server.on('reachable', () => this.#reportAll())
   }
 
   /** Calls back with the cooldowns that other processes have reported and will report. */
@@ -126,7 +126,7 @@ export class CooldownExchange {
         if (forMs === 0 && this.#reported.get(member) === reported) this.#reported.delete(member)
       },
       () => {
-        /* Redis is away, which the server has emitted: it is sent again when it is back */
+        /* Redis is unreachable, which the server has emitted: it is sent again when it is back */
       }
     )
   }
@@ -138,7 +138,7 @@ export class CooldownExchange {
         this.#learn(member, untilMs - nowMs, unknownFailingMs)
       }
     } catch {
-      // Redis is away, which the server has reported: it is read again with the next connection.
+      // Redis is unreachable, which the server has reported: it is read again with the next connection.
     }
   }
 

@@ -1,8 +1,9 @@
 /**
  * Connects to the Redis that gateways on several machines share, and monitors it.
  *
- * A heartbeat each second returns the number of processes and the time in Redis. Redis counts as away from
- * the first command without a timely reply until a heartbeat gets one, so a stalled Redis delays few calls.
+ * A heartbeat each second returns the number of processes and the time in Redis. Redis counts as unreachable
+ * from the first command without a timely reply until a heartbeat gets one, so a stalled Redis delays few
+ * calls.
  */
 
 import { Histogram, roundTripBounds, type HistogramValue } from '../core/histogram.ts'
@@ -40,13 +41,13 @@ interface OwnOptions extends Required<Pick<RedisServerOptions, 'id' | 'timeoutMs
 
 interface Events {
   /** A command failed: limits are decided without Redis. */
-  readonly away: [error: unknown]
+  readonly unreachable: [error: unknown]
   /** Redis replies again, or for the first time. */
-  readonly back: []
+  readonly reachable: []
   /** These processes have exited, and their usage rows are stored. */
-  readonly gone: [processNames: readonly string[]]
+  readonly exited: [processNames: readonly string[]]
   /** No messages arrive until their connection is restored. */
-  readonly deaf: [error: unknown]
+  readonly subscriptionLost: [error: unknown]
 }
 
 /** Heartbeats that a process must miss to count as gone. */
@@ -93,15 +94,15 @@ export class RedisServer extends EventEmitter<Events> {
     this.#beatMs = beatMs
     this.#messages = new RedisMessages(subscriber, {
       echoTopic: this.#echoTopic,
-      onFailure: error => this.emit('deaf', error)
+      onFailure: error => this.emit('subscriptionLost', error)
     })
-    // Commands fail with it, and tell less about it.
+    // A command that fails reports less detail than this event.
     redis.on('error', (error: unknown) => { this.#unconnected = error })
     redis.on('ready', () => { this.#unconnected = undefined })
   }
 
   /**
-   * Connects, unless Redis is away: then it keeps trying.
+   * Connects, unless Redis is unreachable: then it keeps trying.
    *
    * @throws the error of the file system if the file of its certificate authority cannot be read
    */
@@ -297,7 +298,7 @@ export class RedisServer extends EventEmitter<Events> {
       this.#processes = processes
       if (!this.#isUp) {
         this.#isUp = true
-        this.emit('back')
+        this.emit('reachable')
         this.#resend()
       }
     } catch (error) {
@@ -318,7 +319,7 @@ export class RedisServer extends EventEmitter<Events> {
     const exited = (await this.scored(exitedKey, 0)).map(([name]) => name)
     if (exited.length === this.#exited.size && exited.every(name => this.#exited.has(name))) return
     this.#exited = new Set(exited)
-    this.emit('gone', exited)
+    this.emit('exited', exited)
   }
 
   #resend (): void {
@@ -330,7 +331,7 @@ export class RedisServer extends EventEmitter<Events> {
   #lose (error: unknown): void {
     if (!this.#isUp) return
     this.#isUp = false
-    this.emit('away', this.#unconnected ?? error)
+    this.emit('unreachable', this.#unconnected ?? error)
   }
 }
 

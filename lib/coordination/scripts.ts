@@ -2,12 +2,15 @@
  * Counts in Redis what limited keys use: one script for all that one tick of a process reserves and settles,
  * which Redis runs as one step.
  *
- * Each party, such as a key of the gateway, has these keys in Redis, in one place of a cluster: what its
- * buckets owe, its open calls by the end of their leases, and for each sum and period what was used and the
- * amount each open call holds, and the ends of the leases of those amounts. Those stay as long as the
- * amounts: a party may have no call until long after its leases are lost, and calls of another period or
- * without a sum do not know the amounts. The clock is that of Redis. Numbers in Lua are doubles: amounts are
- * integers below 2^53, as no budget exceeds 10^15 billionths of a dollar.
+ * Each party, such as a key of the gateway, has these keys in Redis, in one slot of a cluster:
+ * - what its buckets owe
+ * - its open calls, by the end of their leases
+ * - for each sum and period: what was used, and the amount that each open call holds
+ * - the ends of the leases of those amounts, kept as long as the amounts: a party may have no call until long
+ *   after its leases are lost, and calls of another period or without a sum do not know the amounts
+ *
+ * The clock is that of Redis. Numbers in Lua are doubles: amounts are integers below 2^53, as no budget
+ * exceeds 10^15 billionths of a dollar.
  */
 
 import { recordedAfterMs } from '../usage/refunds.ts'

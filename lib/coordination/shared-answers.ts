@@ -5,8 +5,8 @@ type Server = Pick<RedisServer, 'isUp' | 'get' | 'set' | 'deleteAll'>
 const prefix = 'headgate:answer:'
 
 /**
- * Cached answers in Redis. If Redis is away or refuses a command, the call goes to a provider; other users of
- * Redis report the outage.
+ * Cached answers in Redis. If Redis is unreachable or refuses a command, the call goes to a provider; other
+ * users of Redis report the outage.
  */
 export class SharedAnswers {
   readonly #server: Server

@@ -15,8 +15,8 @@ export type ErrorType = ErrorBody['error']['type']
 
 /** The kind of failure, which decides what may be tried next (see `attempts/call-attempts`). */
 export type FaultKind =
-  /** The request itself is at fault: another attempt would change nothing. */
-  | 'caller'
+  /** Another attempt would not help: the request itself is at fault, or the gateway. */
+  | 'final'
   /** This provider lacks something that the request needs; another provider might have it. */
   | 'unsupported'
   /** The request is too long for this model; another model might accept it. */
@@ -333,9 +333,9 @@ export interface GatewayErrorOptions extends AttemptFacts {
   type?: ErrorType | undefined
   /** The provider's own code, if it says more than the gateway's. */
   shownCode?: string | undefined
-  /** Seconds to wait as the provider asks, already clamped to 1–60. */
+  /** Seconds for `retry-after`. What a provider asks for is clamped to 1–60. */
   retryAfterSeconds?: number | undefined
-  /** The provider's own limits, as headers of the reply. */
+  /** Headers of the reply that describe a limit: the provider's, or the gateway's. */
   rateLimits?: Readonly<Record<string, string>> | undefined
   /** The provider's own error, for callers who speak its dialect. */
   original?: OriginalError | undefined
@@ -368,7 +368,7 @@ export class GatewayError extends Error {
     this.status = options.status ?? row.status
     this.type = options.type ?? row.type
     this.param = options.param ?? null
-    this.fault = options.fault ?? row.fault ?? 'caller'
+    this.fault = options.fault ?? row.fault ?? 'final'
     this.retryAfterSeconds = options.retryAfterSeconds
     this.rateLimits = options.rateLimits
     this.acceptedByProvider = options.acceptedByProvider

@@ -3,7 +3,7 @@ import { GatewayError } from '../core/errors.ts'
 import { requireGuards } from '../guards/guard-scope.ts'
 import { printText } from '../json/print-in-slices.ts'
 import { parseText } from '../json/parse-text.ts'
-import { runDetached, type CallEvents, type DetachedServices } from './run-detached.ts'
+import { runDetached, type CallListener, type DetachedServices } from './run-detached.ts'
 import { completionTooLarge } from './stored-reply.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { KeptAttribution } from '../core/call-attribution.ts'
@@ -38,7 +38,7 @@ interface TaskServices extends DetachedServices {
  * @returns the answer, including error answers; rejects with the signal's reason when that aborts
  */
 export function createTaskAnswerer (
-  services: TaskServices, answer: (call: RoutedChatCall) => Promise<Reply>, events: CallEvents
+  services: TaskServices, answer: (call: RoutedChatCall) => Promise<Reply>, events: CallListener
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {
     const {

@@ -3,8 +3,8 @@
  *
  * A response belongs to the process that runs it (a lease). If that process dies, the response ends as
  * `failed` instead of starting again, since its tools may already have acted. The running process reads
- * streams as they are written; other processes, and later readers, use the store. While the store is away,
- * responses go on, and their results wait for it.
+ * streams as they are written; other processes, and later readers, use the store. While the store is
+ * unreachable, responses go on, and their results wait for it.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -20,11 +20,11 @@ import type { Lease } from '../stores/lease.ts'
 import type { CountedBytes } from '../stores/response-frames.ts'
 import type { ResponseStore } from '../stores/response-store.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
-import type { CallEvents } from './run-detached.ts'
+import type { CallListener } from './run-detached.ts'
 import { untilStored } from './until-stored.ts'
 
 export interface BackgroundRunsOptions {
-  readonly events: CallEvents
+  readonly events: CallListener
   /**
    * Responses that run at a time in this process. A key may have half of the slots that others leave free.
    */
@@ -37,7 +37,7 @@ export interface BackgroundRunsOptions {
 
 /** The work of a running response. */
 export interface BackgroundWork {
-  readonly given: ResponseToKeep
+  readonly toKeep: ResponseToKeep
   /** Frames written before the work begins; none for a response without a stream. */
   readonly firstFrames: readonly string[]
   /** Does the work, and returns the text of the stream. Every failure is thrown. */
@@ -82,7 +82,7 @@ const joinedLength = 256 * 1024
 const terminal: ReadonlySet<string> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
 
 export class BackgroundRuns {
-  readonly events: CallEvents
+  readonly events: CallListener
   readonly #store: ResponseStore
   readonly #options: Required<BackgroundRunsOptions>
   readonly #owner = randomUUID()
@@ -90,8 +90,8 @@ export class BackgroundRuns {
   readonly #work = new Set<Promise<void>>()
   #timer: NodeJS.Timeout | undefined
   #polling: Promise<void> | undefined
-  /** When the store was last away, by `performance.now()`. */
-  #awayAtMs = -Infinity
+  /** When the store was last unreachable, by `performance.now()`. */
+  #unreachableAtMs = -Infinity
 
   constructor (store: ResponseStore, options: BackgroundRunsOptions) {
     this.#store = store
@@ -103,7 +103,7 @@ export class BackgroundRuns {
   start (): void {
     const poll = (): void => {
       this.#polling ??= this.#poll().catch((error: unknown) => {
-        this.#awayAtMs = performance.now()
+        this.#unreachableAtMs = performance.now()
         this.#options.onFailure(error)
       }).finally(() => { this.#polling = undefined })
     }
@@ -130,7 +130,7 @@ export class BackgroundRuns {
    * @throws GatewayError `overloaded` when too many run, or when the store fails
    */
   async begin (work: BackgroundWork): Promise<void> {
-    const { keyId, response: { id } } = work.given
+    const { keyId, response: { id } } = work.toKeep
     const own = [...this.#running.values()].filter(running => running.keyId === keyId).length
     if (this.#running.size + own >= this.#options.maxRunning()) {
       throw new GatewayError('overloaded', {
@@ -148,11 +148,11 @@ export class BackgroundRuns {
       last: work.firstFrames.at(-1),
       bytes: 0,
       written: Promise.resolve(),
-      changed: promise()
+      changed: createWakeup()
     }
     this.#running.set(id, running)
     try {
-      await this.#store.keep(work.given, this.#lease())
+      await this.#store.keep(work.toKeep, this.#lease())
       running.isStored = true
     } catch (error) {
       this.#running.delete(id)
@@ -267,7 +267,7 @@ export class BackgroundRuns {
   async #run (
     id: string,
     running: Running,
-    { given, firstFrames, run, failed }: BackgroundWork
+    { toKeep, firstFrames, run, failed }: BackgroundWork
   ): Promise<void> {
     const isStreamed = firstFrames.length > 0
     let [isFailing, isWriting] = [false, false]
@@ -284,7 +284,7 @@ export class BackgroundRuns {
       await this.#untilStored(running, async () => await this.#store.update(response, this.#owner))
     try {
       if (isStreamed) await this.#untilStored(running, write)
-      await update({ ...given.response, status: 'in_progress' })
+      await update({ ...toKeep.response, status: 'in_progress' })
       await run(running.controller.signal, text => this.#add(running, this.#counted(running, text)))
       if (running.controller.signal.aborted) throw running.controller.signal.reason
     } catch (error) {
@@ -320,7 +320,7 @@ export class BackgroundRuns {
     append(running.frames, frames)
     running.last = frames.at(-1)
     running.changed.resolve()
-    running.changed = promise()
+    running.changed = createWakeup()
   }
 
   /**
@@ -356,8 +356,9 @@ export class BackgroundRuns {
         }
       }
     }
-    // Leases that ended while the store was away may be those of living processes, which renew them now.
-    const mayEnd = performance.now() - this.#awayAtMs > this.#options.leaseMs
+    // Leases that ended while the store was unreachable may be those of living processes, which renew them
+    // now.
+    const mayEnd = performance.now() - this.#unreachableAtMs > this.#options.leaseMs
     await this.#store.failOrphans(mayEnd ? this.#store.now() : 0, {
       code: 'server_error',
       message: 'The process that worked on this response has ended.'
@@ -369,7 +370,7 @@ export class BackgroundRuns {
   }
 }
 
-function promise (): Wakeup {
+function createWakeup (): Wakeup {
   let resolve = (): void => undefined
   const finished = new Promise<void>(done => { resolve = done })
   return { promise: finished, resolve }

@@ -161,7 +161,7 @@ async function fetchOnce (
   const body = await readErrorBody(answer)
   if (isGone(answer.status, body)) return await gone()
   const failure = errorOf(fetch, answer, body)
-  if (failure.fault === 'caller' || failure.fault === 'unsupported') {
+  if (failure.fault === 'final' || failure.fault === 'unsupported') {
     // An answer that is not kept is fetched again, and refunded then.
     return await fail(failure, call, async answer => { if (await keep(answer)) refund(fetch) })
   }

@@ -35,7 +35,7 @@ export interface AcceptedCall {
   readonly attribution?: KeptAttribution | undefined
 }
 
-export interface CallEvents {
+export interface CallListener {
   readonly onEnd: (call: Call) => void
 }
 
@@ -46,7 +46,7 @@ const keyCheckMs = 1000
  * Runs `work` with a call like the one that was admitted. Nothing more is spent with a key that was revoked
  * or has expired.
  *
- * @param events `onEnd` is called with the call when it has ended and its usage is known
+ * @param listener `onEnd` is called with the call when it has ended and its usage is known
  * @param work returns the status of the answer, and any further result
  * @throws the reason of the signal when it was aborted; GatewayError for every other failure, already
  *   recorded
@@ -54,18 +54,18 @@ const keyCheckMs = 1000
 export async function runDetached<T extends { readonly status: number }> (
   services: DetachedServices,
   endpoint: EndpointName,
-  admitted: AcceptedCall,
+  accepted: AcceptedCall,
   signal: AbortSignal,
-  events: CallEvents,
+  listener: CallListener,
   work: (call: AuthedCall) => Promise<T>
 ): Promise<T> {
   const revoked = new AbortController()
-  const clock = startDeadline(
+  const deadline = startDeadline(
     services.settings.limits.callMs,
     AbortSignal.any([signal, revoked.signal]),
     new GatewayError('timeout')
   )
-  const call = callOf(endpoint, admitted, services, clock.signal)
+  const call = callOf(endpoint, accepted, services, deadline.signal)
   const checkKey = (): void => {
     if (!mayRun(services, call)) revoked.abort(new GatewayError('invalid_api_key'))
   }
@@ -89,11 +89,12 @@ export async function runDetached<T extends { readonly status: number }> (
     call.record.end.status = failure.status
     throw failure
   } finally {
-    clock.end()
+    deadline.end()
     clearInterval(keyChecks)
     const { end: { whenUsageKnown } } = call.record
-    if (whenUsageKnown === undefined) events.onEnd(call)
-    else void whenUsageKnown.then(() => events.onEnd(call)) // nobody waits for the rest of a cancelled answer
+    if (whenUsageKnown === undefined) listener.onEnd(call)
+    // nobody waits for the rest of a cancelled answer
+    else void whenUsageKnown.then(() => listener.onEnd(call))
   }
 }
 

@@ -3,8 +3,8 @@
  *
  * A task is leased while it runs, and a dead process loses its lease to another one. A task that two
  * processes did not survive fails, since it may have killed them. Closing returns tasks, so the next start
- * continues with them. While the store is away, tasks continue and their answers wait for it: each has been
- * paid for.
+ * continues with them. While the store is unreachable, tasks continue and their answers wait for it: each has
+ * been paid for.
  */
 
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -43,8 +43,8 @@ export class TaskRunner {
   #added = false
   #timer: NodeJS.Timeout | undefined
   #stopped = false
-  /** When the store was last away, by `performance.now()`. */
-  #awayAtMs = -Infinity
+  /** When the store was last unreachable, by `performance.now()`. */
+  #unreachableAtMs = -Infinity
 
   constructor (deferrals: Deferrals, options: TaskRunnerOptions) {
     this.#deferrals = deferrals
@@ -95,7 +95,7 @@ export class TaskRunner {
       return
     }
     const failed = (error: unknown): void => {
-      this.#awayAtMs = performance.now()
+      this.#unreachableAtMs = performance.now()
       this.#options.onFailure(error)
     }
     this.#polling = this.#takeAll().catch(failed).finally(() => {
@@ -111,9 +111,9 @@ export class TaskRunner {
     this.#added = false
     while (!this.#stopped && this.#running.size < this.#options.parallel) {
       const { store } = this.#deferrals
-      // Leases may have expired while the store was away: those of tasks that run here, and those of other
-      // living processes, which renew them now.
-      const mayTakeOver = performance.now() - this.#awayAtMs > this.#options.leaseMs
+      // Leases may have expired while the store was unreachable: those of tasks that run here, and those of
+      // other living processes, which renew them now.
+      const mayTakeOver = performance.now() - this.#unreachableAtMs > this.#options.leaseMs
       const task = await store.take(this.#lease(), store.now(), {
         except: [...this.#running.keys()],
         ...!mayTakeOver && { endedByMs: 0 }

@@ -1,4 +1,4 @@
-/** Keeps results of deferred and background work while the store is away: each has been paid for. */
+/** Keeps results of deferred and background work while the store is unreachable: each has been paid for. */
 
 import { sleep } from '../async/sleep.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -12,13 +12,13 @@ export interface UntilStoredOptions {
   readonly leaseMs: number
 }
 
-/** With a lease of 30 seconds, the store may be away for ten minutes. */
+/** With a lease of 30 seconds, the store may be unreachable for ten minutes. */
 const maxAttempts = 60
 
 /**
  * Repeats a write until the store takes it; once the signal has aborted, one last time.
  *
- * @throws the last error, or the first one that does not mean that the store is away
+ * @throws the last error, or the first one that does not mean that the store is unreachable
  */
 export async function untilStored<T> (
   write: () => Promise<T>,
@@ -28,8 +28,8 @@ export async function untilStored<T> (
     try {
       return await write()
     } catch (error) {
-      const isAway = error instanceof GatewayError && error.code === 'overloaded'
-      if (!isAway || signal.aborted || attempts === maxAttempts) throw error
+      const isUnreachable = error instanceof GatewayError && error.code === 'overloaded'
+      if (!isUnreachable || signal.aborted || attempts === maxAttempts) throw error
       onFailure(error)
     }
     try {

@@ -11,14 +11,14 @@ import { TaskRunner } from '../deferred/task-runner.ts'
 import { ResponseStore, type ResponseStoreOptions } from '../stores/response-store.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Settings } from '../core/settings.ts'
-import type { CallEvents } from '../deferred/run-detached.ts'
+import type { CallListener } from '../deferred/run-detached.ts'
 import type { Log } from '../log/log.ts'
 import type { Services } from '../services.ts'
 import type { Database } from '../stores/database.ts'
 
 export interface DeferredWorkOptions {
   /** Receives detached calls. */
-  readonly events: CallEvents
+  readonly events: CallListener
   readonly log: Log
   /** Notifies other gateways of waiting deferred calls. */
   readonly onWaiting?: (() => void) | undefined

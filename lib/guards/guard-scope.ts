@@ -29,7 +29,8 @@ export function requireGuards (names: readonly string[], { guards }: Pick<Settin
   const missing = names.find(name => !guards.some(guard => guard.name === name))
   if (missing === undefined) return
   throw new GatewayError('stage_unavailable', {
-    message: `Calls of this key must pass the guard \`${missing}\`, which is not in the configuration.`
+    message:
+      `Calls of this key must be inspected by the guard \`${missing}\`, which is not in the configuration.`
   })
 }
 

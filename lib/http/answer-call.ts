@@ -53,7 +53,7 @@ export interface AnswerOptions {
  *
  * @param target the endpoint, or why none serves the request
  */
-export type AnswerRequest = (
+export type AnswerHandler = (
   context: Context,
   target: Endpoint | GatewayError,
   params?: Record<string, string>
@@ -71,7 +71,7 @@ export interface AnswerDeps {
  * Returns the function that answers requests. It bypasses the writer of Koa (`ctx.respond = false`):
  * handing Koa a stream costs half as much again per event, and Koa would truncate a failing stream silently.
  */
-export function answerCalls (deps: AnswerDeps): AnswerRequest {
+export function answerCalls (deps: AnswerDeps): AnswerHandler {
   return async (context, target, params = {}) => {
     context.respond = false
     try {

@@ -10,7 +10,7 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { Router, type Layer } from '@koa/router'
 import { GatewayError } from '../core/errors.ts'
 import { Admission, type AdmissionBounds } from './admission.ts'
-import { answerCalls, type AnswerRequest, type AnswerOptions, type CallBounds } from './answer-call.ts'
+import { answerCalls, type AnswerHandler, type AnswerOptions, type CallBounds } from './answer-call.ts'
 import { allowOrigins } from './cors.ts'
 import { NotFound } from './not-found.ts'
 import { OpenCalls } from './open-calls.ts'
@@ -108,7 +108,7 @@ function nest (steps: readonly Middleware[]): Middleware {
  *
  * @param live its endpoints must always have the same paths in the same order
  */
-function endpointRoutes (live: AppOptions['live'], answer: AnswerRequest): readonly Middleware[] {
+function endpointRoutes (live: AppOptions['live'], answer: AnswerHandler): readonly Middleware[] {
   const byPath = new Map<string, Map<string, number>>()
   const router = new Router()
   for (const [index, { method, path }] of live.endpoints.entries()) {

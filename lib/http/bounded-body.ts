@@ -10,7 +10,7 @@ import { SmallPieces, bytesPerPiece } from './small-pieces.ts'
 import type { RequestBody } from './request-body.ts'
 
 /** Bytes read before other calls get a turn: a socket can deliver 2 MB in one tick. */
-const maxBytesPerTurn = 256 * 1024
+const maxBytesPerTick = 256 * 1024
 
 /**
  * Formidable emits several events for each carriage return, since a boundary may begin there. A body of
@@ -71,7 +71,7 @@ export class BoundedBody extends Transform {
       return done(error as Error) // the only one it throws is a GatewayError
     }
     this.#unpausedBytes += bytes.length + bytesPerPiece
-    if (this.#unpausedBytes < maxBytesPerTurn) return done()
+    if (this.#unpausedBytes < maxBytesPerTick) return done()
     this.#unpausedBytes = 0
     void yieldFairly().then(() => done())
   }

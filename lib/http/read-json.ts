@@ -19,7 +19,7 @@ import type { ByteAllowance } from './admission.ts'
 import type { MediaStrings } from '../json/media-strings.ts'
 
 /** Bytes read before other calls get a turn: a socket can deliver 2 MB in one tick. */
-const maxBytesPerTurn = 64 * 1024
+const maxBytesPerTick = 64 * 1024
 /**
  * Strings of at least this length are media in base64 or documents: `maxBytes` limits them, `maxTextBytes`
  * everything else.
@@ -185,7 +185,7 @@ class JsonBodyReader {
     }
     if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would come a tick later
     this.#unpausedBytes += bytes.length + bytesPerPiece
-    if (this.#unpausedBytes >= maxBytesPerTurn) void this.#pause()
+    if (this.#unpausedBytes >= maxBytesPerTick) void this.#pause()
   }
 
   get #small (): SmallPieces {

@@ -12,7 +12,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Context, Middleware } from 'koa'
-import type { AnswerRequest } from './answer-call.ts'
+import type { AnswerHandler } from './answer-call.ts'
 
 /**
  * Answers input that is not a request: bytes that are not HTTP, headers that are too large or never arrive.
@@ -70,7 +70,7 @@ const phrases: ReadonlyMap<number, string> = new Map([
 export function checkRequests (
   pipelining: QueuedRequests,
   allowsHost: (header: string) => boolean,
-  answer: AnswerRequest
+  answer: AnswerHandler
 ): Middleware {
   return (context, next) => {
     const decision = isPipelined(context.res) ? pipelining.admit(context.req, context.res) : 'serve'

@@ -7,7 +7,7 @@ import type { Budget, PartyLimits } from '../core/key.ts'
 import { budgetsIn } from '../limits/call-accounts.ts'
 import { periodAt, windowOfBudget } from '../limits/windows.ts'
 import type { Tables } from '../stores/tables.ts'
-import { usedSince } from '../usage/spending.ts'
+import { usedBetween } from '../usage/spending.ts'
 
 export interface Spent {
   /** In the current period of the first budget; without one, since the beginning of the month in UTC. */
@@ -19,14 +19,14 @@ export interface Spent {
 /** A strict budget refuses calls that could exceed it, so up to this share of it remains unspent. */
 export const leftover = 0.001
 
-/** @param party a name made by `counterName` of `limits/call-accounts` */
+/** @param party a name made by `counterName` of `limits/sum-keys` */
 export async function spentOf (
   query: Kysely<Tables>, party: string, limits: PartyLimits = {}
 ): Promise<Spent> {
   const now = Date.now()
   const spentIn = async (budget: Budget): Promise<number> => {
     const { fromMs, endMs } = periodAt(windowOfBudget(budget), now)
-    return await usedSince(query, 'nanoUsd', party, fromMs, endMs) / 1e9
+    return await usedBetween(query, 'nanoUsd', party, fromMs, endMs) / 1e9
   }
   const budgets = budgetsIn(limits)
   const counted: readonly Budget[] = budgets.length === 0 ? [{ usd: Infinity, per: 'month' }] : budgets

@@ -14,7 +14,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isSummedUnit, usedSinceStatement } from '../usage/spending.ts'
+import { isSummedUnit, usedBetweenStatement } from '../usage/spending.ts'
 import { hasRunSince, processName, processState } from '../async/process-name.ts'
 import { recordedRows } from '../stores/sqlite/recorded-rows.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
@@ -137,7 +137,7 @@ export class BudgetPeers {
 
   #recordedOf (prepare: Prepare, { party, unit, period }: SumKey): number {
     if (!isSummedUnit(unit)) return 0
-    const { sql, parameters } = usedSinceStatement(unit, party, period.fromMs, period.endMs)
+    const { sql, parameters } = usedBetweenStatement(unit, party, period.fromMs, period.endMs)
     return (prepare(sql).get(...parameters) as { used: number }).used
   }
 

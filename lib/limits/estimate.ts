@@ -101,7 +101,7 @@ export function estimateOf ({ prompt, answer, units }: EstimateParts): Estimate 
 export const noTokens = estimateOf({ prompt: { typical: 0 }, answer: { typical: 0 } })
 
 /** Estimates a request: the most that any of the routes may use with its settings. */
-export type EstimateRequest<R> = (request: R, routes: readonly Route[]) => Estimate
+export type Estimator<R> = (request: R, routes: readonly Route[]) => Estimate
 
 /** Tokens of an answer, assumed if the caller does not limit it. */
 export const answerTokens = 1000
@@ -111,7 +111,7 @@ export const answerTokens = 1000
  * takes milliseconds for a large one.
  */
 export class RequestEstimate<R> implements UsageEstimator {
-  readonly #estimate: EstimateRequest<R> | undefined
+  readonly #estimate: Estimator<R> | undefined
   /** Undefined once the estimate is computed. */
   #request: R | undefined
   readonly #routes: readonly Route[]
@@ -124,7 +124,7 @@ export class RequestEstimate<R> implements UsageEstimator {
 
   constructor (
     { request, routes }: Pick<RoutedCall<R>, 'request' | 'routes'>,
-    estimate: EstimateRequest<R> | undefined
+    estimate: Estimator<R> | undefined
   ) {
     this.#request = request
     this.#routes = routes

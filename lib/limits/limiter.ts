@@ -8,7 +8,7 @@ import { abortable } from '../async/cancellation.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
-import { isSummedUnit, usedSince } from '../usage/spending.ts'
+import { isSummedUnit, usedBetween } from '../usage/spending.ts'
 import { LimitCounters } from './counters.ts'
 import {
   cancelledUsage,
@@ -82,7 +82,7 @@ export interface LocalLimiterOptions {
   readonly hasUnrecorded?: (() => boolean) | undefined
   /** Heartbeat interval in milliseconds. Default 1000. */
   readonly beatMs?: number
-  /** Milliseconds for which a reading is used. Default 1000. */
+  /** How long spending that was read from the ledger stays valid, in milliseconds. Default 1000. */
   readonly rereadMs?: number
 }
 
@@ -251,7 +251,7 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
 /** Returns a function that reads usage from the ledger. */
 export function readUsedFrom ({ query }: Pick<Database, 'query'>): ReadUsed {
   return async ({ party, unit, period }) =>
-    isSummedUnit(unit) ? await usedSince(query, unit, party, period.fromMs, period.endMs) : 0
+    isSummedUnit(unit) ? await usedBetween(query, unit, party, period.fromMs, period.endMs) : 0
 }
 
 /** Waits for a decision. If the call ends first, a reservation that is granted later is released. */

@@ -9,7 +9,7 @@ import type { CallRecord } from '../core/record.ts'
 import { costOfJudged, costOfWasted } from '../usage/call-cost.ts'
 import { maxUnitCostOf, costNanoUsd } from '../usage/cost.ts'
 import { estimateChat } from './estimate-chat.ts'
-import type { AnswerEstimate, EstimateRequest, PromptMedia } from './estimate.ts'
+import type { AnswerEstimate, Estimator, PromptMedia } from './estimate.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ModelEntry, Price } from '../core/model.ts'
@@ -169,7 +169,7 @@ const million = 1_000_000
 export function affordableTokens<R extends ChatInput> (
   { record, request, routes }: Pick<RoutedCall<R>, 'record' | 'request' | 'routes'>,
   models: Pick<ModelRegistry, 'find'>,
-  estimate: EstimateRequest<R> = estimateChat
+  estimate: Estimator<R> = estimateChat
 ): AffordableAnswer | undefined {
   if (record.cost.maxCostNanoUsd === undefined || record.caller.usesOwnProviderKey === true) return undefined
   const {
@@ -216,8 +216,9 @@ export function checkInspectionAffordable (
 }
 
 /**
- * Returns the highest cost of a call so far without its answers: failed requests, and those of guards. A
- * guard may still be inspecting the request, so the full answer of an open inspection is included.
+ * Returns the highest cost of a call so far without its answers: requests whose answers were not used, and
+ * those of guards. A guard may still be inspecting the request, so the full answer of an open inspection is
+ * included.
  */
 function maxExtraCost (record: CallRecord, models: Pick<ModelRegistry, 'find'>): number {
   const { judgeRequests = [] } = record.usage

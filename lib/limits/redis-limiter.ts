@@ -107,8 +107,8 @@ export class RedisLimiter implements Limiter {
     this.#recordedAfterMs = options.recordedAfterMs ?? recordedAfterMs
     this.#counters = new RedisCounters(server)
     this.#reader = this.#newReader()
-    server.on('back', this.#reconcile)
-    server.on('gone', this.#forget)
+    server.on('reachable', this.#reconcile)
+    server.on('exited', this.#forget)
     this.#timer = setInterval(() => this.#renew(), renewEveryMs).unref()
   }
 
@@ -153,8 +153,8 @@ export class RedisLimiter implements Limiter {
   close (): void {
     clearInterval(this.#timer)
     clearTimeout(this.#releaseTimer)
-    this.#server.off('back', this.#reconcile)
-    this.#server.off('gone', this.#forget)
+    this.#server.off('reachable', this.#reconcile)
+    this.#server.off('exited', this.#forget)
   }
 
   /**

@@ -6,14 +6,15 @@
 import { dayMs } from '../core/day.ts'
 import type { Budget } from '../core/key.ts'
 
+/** How a limit repeats. */
 export type Window =
   /** `timeZone`: an IANA name. Default: UTC. */
   | { readonly per: Exclude<Budget['per'], undefined>, readonly timeZone?: string | undefined }
   | { readonly everyMs: number, readonly fromMs: number }
 
-/** One window: from its first millisecond to its end, exclusive. */
+/** One period of a window: from its first millisecond to its end, exclusive. */
 export interface Period {
-  /** Names the kind of window; part of Redis keys. */
+  /** The name of the window; part of Redis keys. */
   readonly name: string
   readonly fromMs: number
   readonly endMs: number
@@ -46,7 +47,7 @@ export function periodAt (window: Window, nowMs: number): Period {
   return { name: windowName(window), ...boundsOf(window, nowMs) }
 }
 
-/** Names a kind of window: windows with the same name have the same periods. */
+/** Names a window: windows with the same name have the same periods. */
 export function windowName (window: Window): string {
   if ('everyMs' in window) return `every${window.everyMs}:${window.fromMs % window.everyMs}`
   return window.timeZone === undefined ? window.per : `${window.per}@${window.timeZone}`

@@ -97,7 +97,7 @@ export class LoopBounds {
   }
 
   #admitOne (): string | undefined {
-    if (this.#callsLeft === 0) return 'The request allows no more tool calls.'
+    if (this.#callsLeft === 0) return 'The limit `max_tool_calls` of the request has been reached.'
     this.#callsLeft--
     return undefined
   }

@@ -310,7 +310,7 @@ export class ToolLoop {
   async #notOffered (approved: ApprovedCall): Promise<FinishedToolCall> {
     const { serverName, toolName } = approved
     const [call = asTurnCall(approved, toolName)] = await this.#texts.called([asTurnCall(approved, toolName)])
-    const { text, result } = notRun(call, this.#open, 'Its server does not offer this tool now.')
+    const { text, result } = notRun(call, this.#open, 'The tool server no longer offers this tool.')
     return { call, outcome: { text, result: { ...result, serverName, toolName } } }
   }
 
@@ -354,7 +354,7 @@ export class ToolLoop {
     if (!this.#reportsTools) return filter.withheldCalls()
     return calls.map(call => ({
       type: 'tool-result',
-      result: notRun(call, this.#open, `The answer ended before it (${stop}).`).result
+      result: notRun(call, this.#open, `The tool loop stopped before this call (${stop}).`).result
     }))
   }
 }

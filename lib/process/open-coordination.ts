@@ -70,11 +70,11 @@ export async function openCoordination (
         'failed to read past spending; budgets count what Redis knows'
       )
   })
-  server.on('away', cause =>
+  server.on('unreachable', cause =>
     log.warn({ cause: loggableError(cause) }, 'Redis cannot be reached; limits are decided without it')
   )
-  server.on('back', () => log.info('Redis is reachable again; limits are shared between gateways'))
-  server.on('deaf', cause =>
+  server.on('reachable', () => log.info('Redis is reachable again; limits are shared between gateways'))
+  server.on('subscriptionLost', cause =>
     log.warn({ cause: loggableError(cause) }, 'failed to subscribe to messages in Redis; polling for changes of keys')
   )
   if (!server.isUp) {
@@ -91,7 +91,7 @@ export async function openCoordination (
     onKeyChange: listener => server.subscribe(keysTopic, listener),
     notifyOfTasks: () => server.publish(tasksTopic, ''),
     onTasks: listener => server.subscribe(tasksTopic, listener),
-    load: () => ({ isAway: !server.isUp, decidedAlone: limiter.decidedAlone, commands: server.times }),
+    load: () => ({ isUnreachable: !server.isUp, decidedAlone: limiter.decidedAlone, commands: server.times }),
     close: async () => {
       limiter.close()
       await server.close()

@@ -108,7 +108,7 @@ async function openServing (
     degraded: () => [
       ...(configuration.isInvalid ? ['configuration'] : []),
       ...(keys.isStale() ? ['keys'] : []),
-      ...(coordination?.load().isAway === true ? ['coordination'] : [])
+      ...(coordination?.load().isUnreachable === true ? ['coordination'] : [])
     ],
     observers: metrics === undefined ? [] : [metrics.observe],
     ...(coordination === undefined
@@ -331,7 +331,8 @@ export function logLowFileLimit (server: ServerSettings, log: Log): void {
   if (low) {
     log.warn(
       { limit, wanted, connections },
-      'limit of open files is low: fewer connections of callers are accepted; raise it, or lower server.max_client_connections'
+      'open file limit is low: fewer client connections are accepted; raise the limit, or lower ' +
+      'server.max_client_connections'
     )
   }
 }
@@ -342,7 +343,8 @@ export function logEmptyStore ({ server, store }: Settings, log: Log): void {
   if (store.url === undefined && isEmptyFile(file)) {
     log.warn(
       { file },
-      'the file of the store is empty: a new store is created in it; if it had data, stop the gateway and restore a backup'
+      'the file of the store is empty: a new store is created in it; if it had data, stop the gateway and ' +
+      'restore a backup'
     )
   }
 }

@@ -188,7 +188,7 @@ function errorOf (failure: Failure, secrets: readonly string[], isOwnKey: boolea
     case 'invalid_request':
       return make('upstream_invalid_request', { message, param, status, shownCode: code })
     case 'rejected':
-      return make('upstream_error', { fault: 'caller' })
+      return make('upstream_error', { fault: 'final' })
     case 'missing_api':
     case 'error':
       return make('upstream_error')

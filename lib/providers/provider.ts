@@ -180,7 +180,7 @@ export interface Capabilities {
   /** Text completions. Chat-only providers get the prompt as a message (`prompt-as-message`). */
   readonly textCompletion: { request: TextInput, event: ChatEvent }
   /** A chat completion that is fetched later: the only event holds the provider's id. */
-  readonly deferred: { request: ChatInput, event: ResultEvent<DeferredReceipt> }
+  readonly deferred: { request: ChatInput, event: ResultEvent<DeferralResult> }
   /** The tokens of a prompt. */
   readonly tokenCount: { request: ChatInput, event: ResultEvent<number> }
   readonly embeddings: { request: EmbeddingsRequest, event: EmbeddingsEvent }
@@ -196,7 +196,7 @@ export interface Capabilities {
 }
 
 /** The id of a deferred completion, or the completion if the provider returns it immediately. */
-export type DeferredReceipt = string | { readonly completion: readonly ChatEvent[] }
+export type DeferralResult = string | { readonly completion: readonly ChatEvent[] }
 
 /** Texts for a moderation model. */
 export interface ModerationInput {

@@ -19,7 +19,7 @@ export interface AuthOptions {
  * Authenticates a call and adds its key (`presentedKeys` of `core/key` lists the headers). Some clients fill
  * several of them; one valid key is enough.
  *
- * @throws GatewayError `invalid_api_key`, the same for a missing, wrong, disabled or expired key;
+ * @throws GatewayError `invalid_api_key`, the same for a missing, wrong, revoked or expired key;
  *   `insufficient_permissions` for a key that may not use this endpoint
  */
 export function auth (

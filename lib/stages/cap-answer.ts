@@ -5,7 +5,7 @@ import { hasMaxTokens, mayHaveMaxTokens, withMaxTokens, withMaxTokensInConfig } 
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { affordableTokens } from '../limits/max-cost.ts'
 import { estimateChat } from '../limits/estimate-chat.ts'
-import type { EstimateRequest } from '../limits/estimate.ts'
+import type { Estimator } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -13,7 +13,7 @@ import type { Services } from '../services.ts'
 
 export interface CapAnswerOptions<R> {
   /** Default: `estimateChat`. */
-  readonly estimate?: EstimateRequest<R>
+  readonly estimate?: Estimator<R>
 }
 
 /**

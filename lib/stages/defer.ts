@@ -21,7 +21,7 @@ import { attributionIn } from '../core/call-attribution.ts'
 import type { ResultEvent } from '../core/events.ts'
 import type { DeferredTask } from '../deferred/answer-task.ts'
 import type { Deferrals } from '../deferred/deferrals.ts'
-import type { DeferredReceipt, Provider } from '../providers/provider.ts'
+import type { DeferralResult, Provider } from '../providers/provider.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
@@ -52,7 +52,7 @@ export function defer (
 
 type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'textGuards'>
 /** Has a provider defer a call: returns its receipt, or the answer. */
-type AskProvider = Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
+type AskProvider = Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferralResult>>>
 
 interface DeferStages {
   readonly askProvider: AskProvider
@@ -73,7 +73,7 @@ async function deferOrPass (
   await checkKept(call, deferrals, deferred.maxBytesPerKey)
   call.record.request.isDeferred = true
   throw routes === undefined
-    ? receipt(await storeTask(call, deferrals, deferred), call.routes[0].modelId)
+    ? acceptedReply(await storeTask(call, deferrals, deferred), call.routes[0].modelId)
     : await replyOfProvider(extend(call, { routes }), deferrals, services, stages)
 }
 
@@ -102,7 +102,7 @@ async function replyOfProvider (
     const provider = providers.get(route.providerId)
     if (event === undefined || provider === undefined) continue
     return typeof event.result === 'string'
-      ? receipt(tickets.seal(ticketOf(call, route, provider, event.result)), route.modelId)
+      ? acceptedReply(tickets.seal(ticketOf(call, route, provider, event.result)), route.modelId)
       : await completionAtOnce({ call, route, events: event.result.completion }, finish)
   }
   throw new GatewayError('upstream_invalid_response', { cause: 'the response has no request_id' })
@@ -207,7 +207,7 @@ function unsupported (param: string, message: string): GatewayError {
 }
 
 /** Returns a completion without choices, which clients of completions can read. */
-function receipt (requestId: string, model: string): EarlyReply {
+function acceptedReply (requestId: string, model: string): EarlyReply {
   return new EarlyReply(toJsonReply({
     id: requestId, object: 'chat.completion', created: nowSeconds(), model, choices: [], request_id: requestId
   }))

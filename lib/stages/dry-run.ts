@@ -18,7 +18,7 @@ import type { Capability, Provider } from '../providers/provider.ts'
 import { costNanoUsd } from '../usage/cost.ts'
 import { budgetsOf } from '../limits/reservation-plan.ts'
 import { dropUnpriced } from '../limits/unpriced.ts'
-import type { Estimate, EstimateRequest } from '../limits/estimate.ts'
+import type { Estimate, Estimator } from '../limits/estimate.ts'
 import type { Route } from '../core/route.ts'
 import { usageOfTokens, type Usage } from '../core/usage.ts'
 import type { Services } from '../services.ts'
@@ -33,7 +33,7 @@ export type OmittedFields<R> = (request: R, reader: RequestReader) => Iterable<s
 
 export interface DryRunOptions<R> {
   /** Estimates a request, for its cost and for the prices it needs. Default: the cost is unknown. */
-  readonly estimate?: EstimateRequest<R>
+  readonly estimate?: Estimator<R>
   /** Lists the fields of a request that its first candidate would not get. Default: none. */
   readonly lost?: OmittedFields<R>
 }

@@ -10,7 +10,7 @@ import { limitedParties, type Party, type SumAccount } from '../limits/call-acco
 import { counterName } from '../limits/sum-keys.ts'
 import { budgetLeftHeader, usdText, rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { refusalError } from '../limits/refusal-error.ts'
-import { RequestEstimate, type EstimateRequest } from '../limits/estimate.ts'
+import { RequestEstimate, type Estimator } from '../limits/estimate.ts'
 import { planReservation, type ReservationPlan } from '../limits/reservation-plan.ts'
 import { awaitDecision } from '../limits/limiter.ts'
 import type { LimitDecision, RefusedDecision, ReservationRequest } from '../limits/reservation.ts'
@@ -23,7 +23,7 @@ import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
   /** Estimates the usage of a request. Default: no tokens and no money are reserved. */
-  readonly estimate?: EstimateRequest<R>
+  readonly estimate?: Estimator<R>
   /** True to wait for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
   /**

@@ -68,7 +68,7 @@ export function providerCall<C extends Capability> (
     }
     const usesFirstCredential = capability === 'deferred'
     return new AnswerBatches<R, E>(call, {
-      open: () => new CallAttempts<E>(call, { state, usesFirstCredential, prepare }).firstAnswer(),
+      open: () => new CallAttempts<E>(call, { state, usesFirstCredential, prepare }).answer(),
       fail: (error, route) => {
         if (call.signal.aborted) return error
         state.recordStreamFailure(route, call.key.id, error)

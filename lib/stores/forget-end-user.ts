@@ -13,7 +13,7 @@ import { CallBodyStore } from './call-body-store.ts'
 import { LongTexts } from './long-texts.ts'
 import { recordedNames } from './end-user-digests.ts'
 import { allNames, daysOf, nameRollupKey, namesOf, otherNames, namePeriodStart } from './name-rollups.ts'
-import { addedCountsSql, addedDurationsSql, takenBackSql } from './percentiles.ts'
+import { sumCountsSqlite, sumCountsPostgres, negatedCountsSql } from './percentiles.ts'
 import { ResponseRoom } from './response-room.ts'
 import { retryWhenLocked } from './retry-when-locked.ts'
 import { rollupDurations, rollupSums } from './usage-rollups.ts'
@@ -55,7 +55,7 @@ export async function forgetEndUser (database: Database, endUser: string): Promi
   const responses = await inSteps(async () => {
     const rows = await query.selectFrom('responses').select(['id', 'origin']).where('end_user', 'in', names)
       .limit(stepRows).execute()
-    await room.drop(rows.map(({ id }) => id))
+    await room.delete(rows.map(({ id }) => id))
     atProviders += rows.filter(({ origin }) => origin !== null).length
     return rows
   })
@@ -130,11 +130,11 @@ async function takeFromAll (
   query: Kysely<Tables>,
   names: readonly string[]
 ): Promise<void> {
-  const addedCounts = isSqlite(database) ? addedCountsSql : addedDurationsSql
+  const addedCounts = isSqlite(database) ? sumCountsSqlite : sumCountsPostgres
   const columns = [...nameRollupKey, ...rollupSums, ...durations].join(', ')
   const taken = [
     ...rollupSums.map(name => `-sum(${name})`),
-    ...durations.map(name => takenBackSql(`string_agg(${name}, ',')`))
+    ...durations.map(name => negatedCountsSql(`string_agg(${name}, ',')`))
   ]
   const added = [
     ...rollupSums.map(name => `${name} = name_rollups.${name} + excluded.${name}`),

@@ -52,12 +52,12 @@ function middleOf (bucket: number): number {
 }
 
 /** Returns the PostgreSQL expression that combines joined counts. */
-export function addedDurationsSql (counts: string): string {
+export function sumCountsPostgres (counts: string): string {
   return `added_durations(${counts})`
 }
 
 /** Returns the SQLite expression that combines joined counts. */
-export function addedCountsSql (counts: string): string {
+export function sumCountsSqlite (counts: string): string {
   return `(
     select string_agg(bucket || ':' || number, ',') from (
       select substr(value, 1, instr(value, ':') - 1) as bucket,
@@ -68,7 +68,7 @@ export function addedCountsSql (counts: string): string {
 }
 
 /** Returns the SQL that negates printed counts, including negative ones. */
-export function takenBackSql (counts: string): string {
+export function negatedCountsSql (counts: string): string {
   return `replace(replace(${counts}, ':', ':-'), ':--', ':')`
 }
 

@@ -76,8 +76,8 @@ export class ResponseRoom {
       const hidden = await this.#hideOldest(keyId, id)
       // the rest is continued by this response, or by one being stored
       if (hidden.length === 0) return
-      await this.expire(nowMs)
-      for (const oldId of hidden) await this.release(oldId)
+      await this.deleteExpired(nowMs)
+      for (const oldId of hidden) await this.deleteUnused(oldId)
       await yieldFairly()
     }
   }
@@ -121,7 +121,7 @@ export class ResponseRoom {
   }
 
   /** Deletes conversations whose responses have all expired. @throws GatewayError `overloaded` */
-  async expire (nowMs: number): Promise<void> {
+  async deleteExpired (nowMs: number): Promise<void> {
     for (let deleted = rowsAtOnce; deleted === rowsAtOnce;) {
       const rows = await this.#use(
         async () =>
@@ -143,26 +143,26 @@ export class ResponseRoom {
             .limit(rowsAtOnce)
             .execute()
       )
-      await this.drop(rows.map(({ id }) => id))
+      await this.delete(rows.map(({ id }) => id))
       deleted = rows.length
     }
   }
 
   /** Deletes a hidden response that nothing continues, then those before it that become unused. */
-  async release (id: string): Promise<void> {
+  async deleteUnused (id: string): Promise<void> {
     let next: string | null | undefined = id
-    while (next != null) next = await this.#dropUnused(next)
+    while (next != null) next = await this.#deleteIfUnused(next)
   }
 
   /** Deletes a hidden response that nothing continues. @returns the one it continued, if it was deleted */
-  async #dropUnused (id: string): Promise<string | null | undefined> {
+  async #deleteIfUnused (id: string): Promise<string | null | undefined> {
     const row = await this.#use(
       async () =>
         await this.#query
           .selectFrom('responses')
           .select('previous_id')
           .where('id', '=', id)
-          .where('expires_at_ms', '=', 0)
+          .where('expires_at_ms', '=', hiddenAtMs)
           .where(build =>
             build.not(
               build.exists(
@@ -172,14 +172,14 @@ export class ResponseRoom {
           )
           .executeTakeFirst()
     )
-    if (row !== undefined) await this.drop([id])
+    if (row !== undefined) await this.delete([id])
     return row?.previous_id
   }
 
   /**
    * Deletes responses and everything stored for them; the rows come last, so that another process can resume.
    */
-  async drop (ids: readonly string[]): Promise<void> {
+  async delete (ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     await this.#texts.end(ids)
     const frames = this.#query

@@ -429,13 +429,13 @@ export class ResponseStore implements ResponseArchive {
           .executeTakeFirst()
     )
     if (hidden === undefined) return undefined
-    await this.#room.release(id)
+    await this.#room.deleteUnused(id)
     return { origin: originOf(hidden) }
   }
 
   /** Deletes conversations whose responses have all expired. @throws GatewayError `overloaded` */
   async expire (nowMs: number): Promise<void> {
-    await this.#room.expire(nowMs)
+    await this.#room.deleteExpired(nowMs)
   }
 }
 

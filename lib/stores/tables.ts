@@ -293,7 +293,7 @@ export interface UsageRow extends Readonly<Record<UnitColumn, number | null>> {
   readonly image_quality: string | null
   /** Billionths of a dollar at the price of the time; `null` if no price is known. */
   readonly cost_nano_usd: number | null
-  /** Tokens used by failed or cancelled requests of any model, included in the totals; `null` for none. */
+  /** Tokens of requests whose answers were not used, included in the totals; `null` for none. */
   readonly wasted_tokens: number | null
   /** The cost of these tokens, included in the total. */
   readonly wasted_nano_usd: number | null

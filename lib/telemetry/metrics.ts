@@ -49,7 +49,7 @@ export interface Load {
 }
 
 export interface CoordinationLoad {
-  readonly isAway: boolean
+  readonly isUnreachable: boolean
   /** Calls of limited keys decided without Redis, since the start. */
   readonly decidedAlone: number
   /** Seconds spent in Redis commands. */
@@ -257,7 +257,7 @@ const gatewayMetrics: readonly Metric[] = [
     name: 'headgate_coordination_away',
     help: 'Processes that cannot reach the Redis that counts limits.',
     type: 'gauge',
-    samples: ({ load: { coordination } }) => unlabelled(coordination && Number(coordination.isAway))
+    samples: ({ load: { coordination } }) => unlabelled(coordination && Number(coordination.isUnreachable))
   },
   {
     name: 'headgate_coordination_alone_total',

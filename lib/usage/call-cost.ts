@@ -1,6 +1,6 @@
 /**
- * What a call used and what it is charged: its answer, failed requests that a provider bills, and requests of
- * guards; reported, or estimated where the provider reported nothing. Prices are applied in `usage/cost`.
+ * What a call used and what it is charged: its answer, requests whose answers were not used, and requests
+ * of guards; reported, or estimated where the provider reported nothing. Prices are applied in `usage/cost`.
  */
 
 import { nonTokenUnits, type BilledUnit } from '../../schemas/billed-units.ts'
@@ -31,7 +31,7 @@ export interface Charge {
   readonly nanoUsd: number | null
   /** True if part of it is an estimate, or if the cost comes from the reservation. */
   readonly isEstimated: boolean
-  /** Tokens of failed requests only; `null` if there are none. */
+  /** Tokens of requests whose answers were not used; `null` if there are none. */
   readonly wastedTokens: number | null
   readonly wastedNanoUsd: number | null
 }
@@ -138,7 +138,10 @@ function mayBeAtWork (
   return attemptsAtWork > before && (outcome !== 'error' || endedByGateway.has(errorCode))
 }
 
-/** Usage and cost of a call in addition to its answer: failed requests, and requests of guards. */
+/**
+ * Usage and cost of a call in addition to its answer: requests whose answers were not used, and requests of
+ * guards.
+ */
 interface ExtraUsage {
   readonly usage: Usage | undefined
   readonly estimated: boolean
@@ -166,21 +169,21 @@ function extraUsage (record: CallRecord, models: PricedModels): ExtraUsage {
   }
 }
 
-interface Waste extends Cost {
+interface WastedCost extends Cost {
   readonly usage: Usage | undefined
 }
 
-/** Returns the usage and cost of each failed request. */
-function wastesOf (record: CallRecord, models: PricedModels): readonly Waste[] {
+/** Returns the usage and cost of each request whose answer was not used. */
+function wastesOf (record: CallRecord, models: PricedModels): readonly WastedCost[] {
   return (record.usage.wasted ?? []).map(request => wasteOf(request, record, models))
 }
 
-/** Returns the usage and cost of a failed request. */
+/** Returns the usage and cost of a request whose answer was not used. */
 function wasteOf (
   { modelId, usage, share, countPrompt }: WastedRequest,
   record: CallRecord,
   models: PricedModels
-): Waste {
+): WastedCost {
   const price = models.find(modelId)?.price
   const nanoUsd = usage === undefined ? undefined : costNanoUsd(usage, price)
   const units = partOfUnits(record.usage.estimate?.estimateUnits(), share)
@@ -208,7 +211,7 @@ function partOfUnits (
   }
 }
 
-function tokensOfWasted (wasted: readonly Waste[]): number | null {
+function tokensOfWasted (wasted: readonly WastedCost[]): number | null {
   const tokens = wasted.reduce(
     (sum, { usage }) => sum + (usage?.promptTokens ?? 0) + (usage?.completionTokens ?? 0),
     0
@@ -216,12 +219,12 @@ function tokensOfWasted (wasted: readonly Waste[]): number | null {
   return boundedInteger(tokens)
 }
 
-/** Returns the cost of a call's failed requests so far, in billionths of a dollar. */
+/** Returns the cost so far of a call's requests whose answers were not used, in billionths of a dollar. */
 export function costOfWasted (record: CallRecord, models: PricedModels): number {
   return chargedFor(wastesOf(record, models), record)
 }
 
-function chargedFor (wastes: readonly Waste[], { caller: { usesOwnProviderKey } }: CallRecord): number {
+function chargedFor (wastes: readonly WastedCost[], { caller: { usesOwnProviderKey } }: CallRecord): number {
   if (usesOwnProviderKey === true) return 0 // the provider bills the caller
   return wastes.reduce((sum, { nanoUsd }) => sum + (nanoUsd ?? 0), 0)
 }

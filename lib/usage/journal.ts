@@ -3,8 +3,8 @@
  * `kill -9` and running out of memory: `importJournals` reads it at the next start.
  *
  * The lines of one tick are appended with one write at its end. If only one call is open, its line is written
- * immediately to save it a tick. Nothing is synced to disk: like the database, a power cut may lose the last
- * seconds.
+ * immediately to save it a tick. Nothing is synced to disk: as with the database, a power cut may lose the
+ * last seconds.
  */
 
 import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
@@ -175,7 +175,7 @@ export class Journal {
 }
 
 const newline = 0x0a
-/** Compact rows of earlier versions have at least as many values; shorter lists are short rows. */
+/** Compact rows of earlier versions have at least as many values; shorter lists are begun rows. */
 const minCompactValues = 21
 
 function openNew (path: string): number {
@@ -196,7 +196,7 @@ function linesIn (bytes: Uint8Array): number {
 
 /**
  * Prints the line of a complete row, as a list of values if they are in the columns that most rows need.
- * `printBegunRow` prints short rows.
+ * `printBegunRow` prints begun rows.
  */
 export function printLine (row: UsageRow): string {
   return JSON.stringify(isCompact(row) ? compactColumns.map(column => row[column]) : row)

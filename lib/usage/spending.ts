@@ -32,10 +32,10 @@ interface Recorded {
  * billionths of a dollar, or in units. Reads one row per whole day, one per whole hour at both ends, and the
  * individual records of partial hours.
  *
- * @param party as named by `counterName` in `limits/call-accounts`
+ * @param party as named by `counterName` in `limits/sum-keys`
  * @param untilMs exclusive, may be Infinity
  */
-export async function usedSince (
+export async function usedBetween (
   query: Kysely<Tables>,
   unit: SummedUnit,
   party: string,
@@ -44,18 +44,18 @@ export async function usedSince (
 ): Promise<number> {
   const {
     rows: [found]
-  } = await usedSinceSql(unit, party, { fromMs, untilMs }).execute(query)
+  } = await usedBetweenSql(unit, party, { fromMs, untilMs }).execute(query)
   return found?.used ?? 0
 }
 
 /** Returns the equivalent SQLite statement, for a transaction that must not wait. */
-export function usedSinceStatement (
+export function usedBetweenStatement (
   unit: SummedUnit,
   party: string,
   fromMs: number,
   untilMs: number
 ): { readonly sql: string, readonly parameters: ReadonlyArray<string | number> } {
-  const { sql: text, parameters } = usedSinceSql(unit, party, { fromMs, untilMs }).compile(compiler)
+  const { sql: text, parameters } = usedBetweenSql(unit, party, { fromMs, untilMs }).compile(compiler)
   return { sql: text, parameters: parameters as ReadonlyArray<string | number> } // an id and times
 }
 
@@ -72,7 +72,7 @@ const compiler = new Kysely<Tables>({
   }
 })
 
-function usedSinceSql (
+function usedBetweenSql (
   unit: SummedUnit,
   party: string,
   { fromMs, untilMs }: TimeRange

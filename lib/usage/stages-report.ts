@@ -49,8 +49,8 @@ class GuardSums {
 
   add (inspections: ReturnType<typeof inspectionsOf>): void {
     const deeds = inspections.flatMap(({ findings }) => findings)
-    const sumOf = (isMeant: (action: GuardOutcome) => boolean): number =>
-      deeds.reduce((sum, { action, count }) => sum + (isMeant(action) ? count : 0), 0)
+    const sumOf = (isCachingWanted: (action: GuardOutcome) => boolean): number =>
+      deeds.reduce((sum, { action, count }) => sum + (isCachingWanted(action) ? count : 0), 0)
     const found = sumOf(action => action !== 'unavailable')
     this.#tookMs.push(inspections.reduce((sum, { tookMs }) => sum + tookMs, 0))
     this.#callsWithFindings += Number(found > 0)

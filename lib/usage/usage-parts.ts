@@ -17,7 +17,7 @@ import {
   type RollupSum
 } from '../stores/usage-rollups.ts'
 import { allNames, onceKind } from '../stores/name-rollups.ts'
-import { takenBackSql } from '../stores/percentiles.ts'
+import { negatedCountsSql } from '../stores/percentiles.ts'
 import { isOneOf, madeBy, projectOfRecord, type CallOrigin } from './call-filter.ts'
 
 /** What parts are grouped by. */
@@ -58,7 +58,7 @@ export type PartSum = RollupSum | keyof typeof rollupDurations
 
 const partSums: readonly PartSum[] = [...rollupSums, ...durations]
 
-const ofRecords = sql.raw([
+const recordColumns = sql.raw([
   'at_ms as from_ms', ...Object.entries(rollupDimensions).map(([name, from]) => `${from} as ${name}`),
   ...rollupSums.map(name => `${amounts[name].sql} as ${name}`),
   ...Object.entries(rollupDurations).map(([name, duration]) => `${countSql(duration)} as ${name}`)
@@ -92,16 +92,16 @@ function selectsOf (
   plan: PartsPlan,
   sums: readonly PartSum[]
 ): ReadonlyArray<RawBuilder<unknown>> {
-  if (piece.spanMs === undefined) return [ofRecordsOf(piece, plan, sums)]
-  if (plan.kind === undefined) return [ofRollups(piece, plan, sums)]
-  return ofNames(piece, plan, plan.kind, sums)
+  if (piece.spanMs === undefined) return [selectFromRecords(piece, plan, sums)]
+  if (plan.kind === undefined) return [selectFromRollups(piece, plan, sums)]
+  return selectFromNames(piece, plan, plan.kind, sums)
 }
 
 function columnsOf (sums: readonly PartSum[]): ReadonlyArray<RawBuilder<unknown>> {
   return ['from_ms', ...dimensions, ...sums].map(name => sql.ref(`record.${name}`))
 }
 
-function ofRecordsOf (
+function selectFromRecords (
   { fromMs, untilMs }: TimeRange,
   { origin, by }: PartsPlan,
   sums: readonly PartSum[]
@@ -110,13 +110,13 @@ function ofRecordsOf (
   const tags = by.includes('tag') ? sql`left join json_each(record.tags) as tag on tag.value <> ''` : sql``
   return sql`select ${sql.join([...columnsOf(sums), ...projectIn(by, projectOfRecord), ...names])}
     from (
-      select ${ofRecords}, end_user, session, tags from usage
+      select ${recordColumns}, end_user, session, tags from usage
       where at_ms >= ${fromMs} and at_ms < ${untilMs} and ${sql.raw(isSummed.sql)}
     ) as record
     ${tags} where ${madeBy(origin)}`
 }
 
-function ofRollups (
+function selectFromRollups (
   { fromMs, untilMs, spanMs }: Piece,
   { origin, by }: PartsPlan,
   sums: readonly PartSum[]
@@ -130,7 +130,7 @@ function ofRollups (
 }
 
 /** Returns the sums by name, plus those of calls without a name if names are distinguished. */
-function ofNames (
+function selectFromNames (
   piece: Piece,
   plan: PartsPlan,
   kind: AttributionName,
@@ -139,14 +139,16 @@ function ofNames (
   const { endUsers, sessions, tags } = plan.origin
   const wanted = { end_user: endUsers, session: sessions, tag: tags }[kind]
   const name = sql.ref('record.name')
-  const select = (rollups: NameRollups): RawBuilder<unknown> => nameRollups(piece, plan, rollups, sums)
+  const select = (rollups: NameRollups): RawBuilder<unknown> => (
+    selectFromNameRollups(piece, plan, rollups, sums)
+  )
   if (wanted !== undefined) return [select({ kind, name, condition: isOneOf(name, wanted), times: 1 })]
   const ofAll = sql<boolean>`${name} = ${allNames}`
   const ofEach = sql<boolean>`${name} > ${allNames}`
   const once = onceKind(kind)
   const named = piece.lacksNames === true && once === kind ? ofEach : ofAll
   const none = [
-    ofRollups(piece, plan, sums), select({ kind: once, name: sql`''`, condition: named, times: -1 })
+    selectFromRollups(piece, plan, sums), select({ kind: once, name: sql`''`, condition: named, times: -1 })
   ]
   const listed = isOneOf(name, plan.listed?.filter(each => each !== ''))
   if (listed === undefined || piece.lacksNames === true) {
@@ -169,7 +171,7 @@ interface NameRollups {
   readonly times: 1 | -1
 }
 
-function nameRollups (
+function selectFromNameRollups (
   { fromMs, untilMs }: TimeRange,
   { by, origin: { projects, models } }: PartsPlan,
   { kind, name, condition, times }: NameRollups,
@@ -179,7 +181,7 @@ function nameRollups (
     sql`${sql.lit(times)} * ${sql.ref(`record.${column}`)}`
   )
   const counts = (column: keyof typeof rollupDurations): RawBuilder<unknown> => (
-    times === 1 ? sql.ref(`record.${column}`) : sql.raw(takenBackSql(`record.${column}`))
+    times === 1 ? sql.ref(`record.${column}`) : sql.raw(negatedCountsSql(`record.${column}`))
   )
   const selected = [
     sql`record.from_ms, '' as key_id, record.model, '' as provider, '' as endpoint`,

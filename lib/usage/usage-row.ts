@@ -2,7 +2,7 @@
  * The row of a call for the usage ledger: a short one once its request has been sent, the complete one at its
  * end.
  *
- * If this process is killed in between, the short row shows that a provider was working on the call. Most
+ * If this process is killed in between, the begun row shows that a provider was working on the call. Most
  * calls write one, so it is kept to 150 bytes; the complete row takes 640.
  */
 
@@ -28,7 +28,7 @@ export interface BegunRow extends RowIdentity {
   readonly line: string
 }
 
-/** The values of a short row, in order: part of the journal format. */
+/** The values of a begun row, in order: part of the journal format. */
 const begunColumns = [
   'id',
   'call_id',
@@ -49,7 +49,7 @@ const promptEndpoints: ReadonlySet<string> = new Set(endpointsWhere('billsPrompt
 const maxBytes = 64 * 1024
 
 /**
- * Prints the short row of a call that has no trace, no attribution and no cost so far, and whose prompt is
+ * Prints the begun row of a call that has no trace, no attribution and no cost so far, and whose prompt is
  * about as long as its body; `undefined` for other calls, which need a complete row.
  */
 export function printBegunRow (
@@ -99,7 +99,7 @@ export function printBegunRow (
   return { id, at_ms: atMs, line: JSON.stringify(values) }
 }
 
-/** Returns all columns of a short row: interrupted, with estimated usage. */
+/** Returns all columns of a begun row: interrupted, with estimated usage. */
 export function readBegunRow (values: readonly unknown[]): UsageRow {
   // in the order printed above
   const fields = Object.fromEntries(begunColumns.map((column, index) => [column, values[index]])) as Pick<

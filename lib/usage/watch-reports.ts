@@ -5,7 +5,7 @@ import { dayMs } from '../core/day.ts'
 import { hourMs } from '../stores/usage-rollups.ts'
 import type { Tables } from '../stores/tables.ts'
 import { projectOfRecord } from './call-filter.ts'
-import { usedSince } from './spending.ts'
+import { usedBetween } from './spending.ts'
 
 /** Returns the ids of keys with calls since an hour. */
 export async function activeKeys (query: Kysely<Tables>, sinceMs: number): Promise<string[]> {
@@ -16,7 +16,7 @@ export async function activeKeys (query: Kysely<Tables>, sinceMs: number): Promi
 
 /** A party and a window. */
 export interface SpendingQuery {
-  /** As named by `counterName` in `limits/call-accounts`. */
+  /** As named by `counterName` in `limits/sum-keys`. */
   readonly party: string
   readonly fromMs: number
   /** Exclusive, may be Infinity. */
@@ -30,7 +30,7 @@ export async function spentBy (
 ): Promise<number[]> {
   const spent: number[] = []
   for (const { party, fromMs, endMs } of questions) {
-    spent.push(await usedSince(query, 'nanoUsd', party, fromMs, endMs))
+    spent.push(await usedBetween(query, 'nanoUsd', party, fromMs, endMs))
   }
   return spent
 }

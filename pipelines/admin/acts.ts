@@ -33,8 +33,8 @@ export async function report<N extends ReportName> (
   name: N,
   ...values: ArgumentsOf<N>
 ): Promise<ResultOf<N>> {
-  const { admin: { reports, reportTurns }, signal } = call
-  return await reportTurns.run(
+  const { admin: { reports, reportSlots }, signal } = call
+  return await reportSlots.run(
     principalOf(call).id,
     async () => await reports.make(name, ...values),
     signal

@@ -18,13 +18,13 @@ export const adminKeyHandlers: AdminHandlers<
     if (!isAtLeast(principal.role, role)) {
       throw new GatewayError('insufficient_permissions', {
         param: 'role',
-        message: 'You cannot give a role higher than your own.'
+        message: 'You cannot assign a role higher than your own.'
       })
     }
     if (scopes?.some(scope => principal.scopes?.includes(scope) === false) === true) {
       throw new GatewayError('insufficient_permissions', {
         param: 'scopes',
-        message: 'You cannot give a scope that you do not have.'
+        message: 'You cannot grant a scope that you do not have.'
       })
     }
     const expiresAtMs = earlier(call.request.expires_at_ms, principal.expiresAtMs)

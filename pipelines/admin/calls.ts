@@ -83,7 +83,7 @@ function join (call: AdminCall): () => void {
   const all = [...followers.values()].reduce((sum, count) => sum + count, 0)
   if (all >= maxFollowers) {
     throw new GatewayError('overloaded', {
-      message: 'Too many people are following the calls already. Try again later.',
+      message: 'Too many people are already following calls. Try again later.',
       retryAfterSeconds: 10
     })
   }

@@ -197,7 +197,7 @@ function checkUnprotected (key: Key, change: KeyChange): void {
   if (param !== undefined) {
     throw new GatewayError('insufficient_permissions', {
       param,
-      message: `An admin has set \`${param}\` of this key: ask one to change it.`
+      message: `\`${param}\` of this key was set by an admin, so only an admin can change it.`
     })
   }
 }

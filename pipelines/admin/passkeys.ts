@@ -148,6 +148,6 @@ function pageOf ({ headers, origin }: AdminCall, { settings: { server: { publicU
   const page = new URL(headers.origin ?? origin.url)
   if (publicUrl === undefined || page.origin === new URL(publicUrl).origin) return page
   throw new GatewayError('invalid_value', {
-    message: 'Passkeys work at the address of `server.public_url` alone. Open the dashboard there.'
+    message: 'Passkeys work only at the address in `server.public_url`. Open the dashboard there.'
   })
 }

@@ -132,7 +132,7 @@ function checkGivenRole (call: AdminCall, role: Role): void {
   if (!isAtLeast(principalOf(call).role, role)) {
     throw new GatewayError('insufficient_permissions', {
       param: 'role',
-      message: 'You cannot give a role higher than your own.'
+      message: 'You cannot assign a role higher than your own.'
     })
   }
 }

@@ -46,7 +46,7 @@ export const CallSummary = Type.Object({
   completion_tokens: Count,
   cost_usd: OrNull(Type.Number(), '`null`: no price is known.'),
   estimated: Type.Boolean(),
-  cached: Type.Boolean({ description: 'True for an answer that an equal call got before.' }),
+  cached: Type.Boolean({ description: 'True if the answer came from the cache.' }),
   duration_ms: Type.Integer(),
   first_byte_ms: OrNull(
     Type.Integer(),
@@ -62,7 +62,8 @@ export const CallPage = Type.Object({
   ...Page(CallSummary).properties,
   searched_from_ms: OrNull(
     Milliseconds,
-    'Calls since then were looked through, and `next_cursor` goes on before it: a search through many calls ends early. `null` for a full page and the last one.'
+    'The search has covered calls back to this time, and `next_cursor` continues before it: a search ' +
+    'through many calls stops early. `null` for a full page and for the last one.'
   )
 })
 export type CallPage = Static<typeof CallPage>
@@ -71,7 +72,8 @@ export type CallPage = Static<typeof CallPage>
 export const TimelineEntry = Type.Object({
   event: Type.String({
     description:
-      '`received`, `auth`: the key was found valid, `wait`: for the body, a limit or tool servers, `route_skipped`, `refused`: by a limit, ' +
+      '`received`, `auth`: the key was found valid, `wait`: for the body, a limit or tool servers, ' +
+      '`route_skipped`, `refused`: by a limit, ' +
       '`attempt`, `attempt_failed`, `first_byte`, `tool_call`, `stage`: a guard inspected texts, or `end`.'
   }),
   after_ms: OrNull(Type.Number(), 'Milliseconds since the call was received, where known.'),
@@ -80,7 +82,9 @@ export const TimelineEntry = Type.Object({
   provider: Text,
   reason: OrNull(
     Type.String(),
-    'As in `x-headgate-route`. Of a tool call: `tool_error`, `server_failed`, `not_run` or `cancelled`. Of a refusal: the limit. Of a guard: where it inspected texts, and what it did. Of the end: the error code.'
+    'As in `x-headgate-route`. Of a tool call: `tool_error`, `server_failed`, `not_run` or `cancelled`. ' +
+    'Of a refusal: the limit. Of a guard: where it inspected texts, and what it did. Of the end: the ' +
+    'error code.'
   ),
   status: OrNull(Type.Integer(), 'HTTP status with which the provider refused.'),
   server: OrNull(Type.String(), 'The tool server.'),
@@ -117,7 +121,8 @@ export const RouteReason = Type.Object({
 const KeptBodies = Type.Object({
   state: Type.String({
     description:
-      '`kept`; `not_kept`: the project of the call keeps none, or they are not stored yet; `expired`; `dropped`: there was no memory for them.'
+      '`kept`; `not_kept`: the project of the call keeps none, or they are not stored yet; `expired`; ' +
+      '`dropped`: there was no memory for them.'
   }),
   readable_by: OrNull(Role, 'The lowest role that may read them.'),
   expires_at_ms: OrNull(Milliseconds)
@@ -131,7 +136,7 @@ export const CallDetail = Type.Object({
   turns: Count,
   wasted_tokens: OrNull(
     Type.Integer(),
-    'The part of the tokens that requests used which were given up; `null` for none.'
+    'How many of the tokens belong to requests whose answers were not used; `null` for none.'
   ),
   wasted_usd: OrNull(Type.Number(), 'The part of the cost that these have.'),
   ...byUnitColumn(() => Count),
@@ -140,7 +145,8 @@ export const CallDetail = Type.Object({
   own_provider_key: Type.Boolean(),
   overhead_ms: OrNull(
     Type.Number(),
-    'Time that the gateway itself took to the head of the answer, where it is recorded: this and the next two with calls of several steps.'
+    'Time that the gateway itself took to the head of the answer, where it is recorded: this and the next ' +
+    'two with calls of several steps.'
   ),
   upstream_wait_ms: OrNull(Type.Number()),
   upstream_request_id: Text,
@@ -165,7 +171,8 @@ export type CallDetail = Static<typeof CallDetail>
 export const LiveCalls = Type.Object({
   calls: Type.Array(CallSummary, {
     description:
-      'Calls that have ended since the message before, the oldest first, at most 100: a message comes once a second.'
+      'Calls that have ended since the message before, the oldest first, at most 100: a message comes ' +
+      'once a second.'
   }),
   skipped: Type.Boolean({ description: 'True when more had ended, which are left out.' })
 })

@@ -9,7 +9,7 @@ export const UsageExport = Type.Object({
   from_ms: Milliseconds,
   until_ms: Milliseconds,
   state: OneOf(['waiting', 'written'], {
-    description: '`waiting` ones are written once their time has come, or once more.'
+    description: '`waiting`: the file will be written, for the first time or again, when it is due.'
   }),
   file: OrNull(Type.String(), 'Its name; `null` before it was first written.'),
   revision: Type.Integer({ description: 'How often it was written: more than once after late records.' }),
@@ -30,7 +30,9 @@ export type UsageExportRun = Static<typeof UsageExportRun>
 
 export const UsageExportsDue = Type.Object({
   target: Type.String(),
-  due: Type.Integer({ description: 'Files whose time has come: they are written now, one after the other.' })
+  due: Type.Integer({
+    description: 'Number of files that are due: they are written now, one after the other.'
+  })
 })
 export type UsageExportsDue = Static<typeof UsageExportsDue>
 

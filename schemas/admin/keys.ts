@@ -31,7 +31,8 @@ export const Key = Type.Object({
   status: OneOf(['active', 'expired', 'revoked']),
   hint: OrNull(
     Type.String(),
-    'Its first and last characters: `hg_ab…xyz`. `null` for keys of earlier versions and of the configuration.'
+    'Its first and last characters: `hg_ab…xyz`. `null` for keys of earlier versions and of the ' +
+    'configuration.'
   ),
   endpoints: OrNull(Endpoints, '`null`: all.'),
   models: OrNull(Models, '`null`: all.'),
@@ -40,7 +41,7 @@ export const Key = Type.Object({
   provider_objects: Type.Boolean({
     description: "True: it may use files, containers and threads in the gateway's accounts at providers."
   }),
-  stages: OrNull(Stages, '`null`: none but those of its project, and those of all calls.'),
+  stages: OrNull(Stages, '`null`: only the guards of its project and those that apply to all calls.'),
   limits: OrNull(PartyLimitsConfig, '`null`: those of `limits.default_key_limits`.'),
   set_by_admin: Type.Array(
     OneOf(['endpoints', 'models', 'mcp_servers', 'mcp_urls', 'stages', 'limits', 'expires_at_ms']),

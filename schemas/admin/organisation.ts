@@ -18,7 +18,8 @@ export const User = Type.Object({
   limits: OrNull(PartyLimitsConfig, 'Limits of all keys that the user owns together; `null`: none.'),
   spent_usd: OrNull(
     Type.Number(),
-    'With limits: what these keys have spent in the current period of the first budget; without a budget, this month.'
+    'With limits: what these keys have spent in the current period of the first budget; without a budget, ' +
+    'this month.'
   ),
   exhausted: Type.Boolean({ description: 'True when one of the budgets is used up.' }),
   created_at_ms: Milliseconds,
@@ -75,7 +76,7 @@ export const Project = Type.Object({
   id: Id,
   name: Type.String(),
   models: OrNull(Models, 'The only models that its keys may use; `null`: all.'),
-  stages: OrNull(Stages, '`null`: none but those of all calls.'),
+  stages: OrNull(Stages, '`null`: only the guards that apply to all calls.'),
   limits: OrNull(PartyLimitsConfig, 'Of all its keys together; `null`: none.'),
   keys: Type.Integer({ description: 'Number of active keys.' }),
   members: Type.Integer(),
@@ -83,7 +84,7 @@ export const Project = Type.Object({
     description: 'In the current period of its first budget; without one, this month.'
   }),
   exhausted: Type.Boolean({ description: 'True when one of its budgets is used up.' }),
-  created_at_ms: OrNull(Milliseconds, '`null` of the project that every store begins with.'),
+  created_at_ms: OrNull(Milliseconds, '`null` for the project that every store begins with.'),
   archived_at_ms: OrNull(Milliseconds)
 })
 export type Project = Static<typeof Project>

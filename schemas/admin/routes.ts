@@ -462,7 +462,7 @@ export const adminRoutes = {
   },
   'POST /admin/v1/usage-exports/run': {
     operationId: 'runUsageExport',
-    summary: 'Write the files of a target whose time has come, also of those that wait after a failed attempt.',
+    summary: 'Write the files of a target that are due, including those that wait after a failed attempt.',
     role: 'admin',
     scope: 'usage:write',
     request: UsageExportRun,
@@ -497,7 +497,8 @@ export const adminRoutes = {
   'GET /admin/v1/calls/:call_id/bodies': {
     operationId: 'getCallBodies',
     summary:
-      'Read the request and the answer of a call, where they are kept. Some projects let higher roles only; every reading is in the audit log.',
+      'Read the request and the answer of a call, where they are kept. Some projects allow this to higher ' +
+      'roles only; every read is in the audit log.',
     role: 'member',
     scope: 'bodies:read',
     answer: CallBodies

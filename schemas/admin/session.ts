@@ -58,7 +58,7 @@ export const Session = Type.Object({
   has_password: Type.Boolean(),
   passkeys: Type.Integer({ description: 'Number of passkeys of the user.' }),
   needs_credential: Type.Boolean({
-    description: 'True: the page should invite to set a password or to add a passkey.'
+    description: 'True: the page should prompt the user to set a password or add a passkey.'
   }),
   projects: Type.Array(Type.Object({ id: Id, name: Type.String() }), {
     description: 'The projects that the user may see.'

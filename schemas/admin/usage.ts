@@ -81,7 +81,8 @@ export type UsageSeries = Static<typeof UsageSeries>
 export const UsageGroup = Type.Object({
   id: OrNull(
     Type.String(),
-    'Id of the project, key or provider; the model, endpoint, end user, session or tag. `null`: not known, none, or the rest.'
+    'Id of the project, key or provider; the model, endpoint, end user, session or tag. `null`: not ' +
+    'known, none, or the rest.'
   ),
   name: Type.String({ description: 'For people. May hold any text: show it as text.' }),
   totals: UsageTotals,
@@ -95,13 +96,16 @@ export const Usage = Type.Object({
   until_ms: Milliseconds,
   cut_before_ms: OrNull(
     Milliseconds,
-    'Calls before this time are excluded, because there are too many records to read. `null`: nothing is excluded. Sums answer what is by day and by end ' +
-      'user, session or tag alone, with `project` and, of tags, with `model`; all else by these reads the records of at most 31 days and ' +
+    'Calls before this time are excluded, because there are too many records to read. `null`: nothing is ' +
+    'excluded. Reports by day and by end ' +
+      'user, session or tag only, optionally filtered by `project` and, for tags, `model`, are read from ' +
+      'sums; all other reports by these read the records of at most 31 days and ' +
       '2 million calls.'
   ),
   summed_from_ms: OrNull(
     Milliseconds,
-    'While a store of an earlier version is summed up by end users, sessions and tags: the time from which it is; before it, ' +
+    'While the records of an earlier version are being added to the sums by end user, session and tag: ' +
+    'the sums are complete from this time on; for earlier times, ' +
       'records are read. `null`: it is complete, or the answer does not depend on it.'
   ),
   bucket: OneOf([...bucketNames]),
@@ -141,14 +145,16 @@ export const usageQuery = {
   until_ms: { description: 'Default: now.', type: 'integer' },
   bucket: {
     description:
-      '`minute`, for 2 hours at most, `hour` or `day`. Default: `minute` for up to 2 hours, `hour` for up to 7 days, ' +
+      '`minute`, for 2 hours at most, `hour` or `day`. Default: `minute` for up to 2 hours, `hour` for up ' +
+      'to 7 days, ' +
       'or 2 days by end user, session or tag.',
     type: 'string'
   },
   group_by: {
     description:
       '`project`, `key`, `model`, `provider`, `endpoint`, `end_user`, `session` or `tag`. ' +
-      'Of the last three, so many names are distinguished, and the others are `(other)`.',
+      'For the last three, a limited number of names is distinguished, and the others are grouped as ' +
+      '`(other)`.',
     type: 'string'
   },
   compare: { description: 'With `true`, also the period before.', type: 'boolean' },

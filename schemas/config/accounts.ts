@@ -15,7 +15,8 @@ export const OidcConfig = Closed(
     }),
     issuer: HttpUrl('Address of the provider; the rest is read from its `/.well-known/openid-configuration`.'),
     client_id: Text(
-      'Client id of the gateway at the provider. Its redirect address is `/admin/v1/sign-in/oidc/callback` below `server.public_url`.'
+      'Client id of the gateway at the provider. Its redirect address is ' +
+      '`/admin/v1/sign-in/oidc/callback` below `server.public_url`.'
     ),
     client_secret: Type.Optional(Secret('The secret of that client. Default: none, for a public client.')),
     scopes: Type.Array(Text('A scope.'), {
@@ -29,12 +30,14 @@ export const OidcConfig = Closed(
     }),
     roles: Named(
       Role,
-      'Role by group, the highest one of all groups of a person, applied at each sign-in. Default: roles are given in the dashboard.'
+      'Role by group, the highest one of all groups of a person, applied at each sign-in. Default: roles ' +
+      'are given in the dashboard.'
     ),
     default_role: Type.Optional(
       OneOf([...roleNames], {
         description:
-          'Role of people in none of these groups. Default: with `roles`, they are refused; without, new users are viewers.'
+          'Role of people in none of these groups. Default: with `roles`, they are refused; without, new ' +
+          'users are viewers.'
       })
     ),
     allowed_domains: Type.Array(
@@ -49,7 +52,7 @@ export const OidcConfig = Closed(
       }
     )
   },
-  { description: 'A provider of OpenID Connect by which people sign in. Default: none.' }
+  { description: 'An OpenID Connect provider that people can sign in with. Default: none.' }
 )
 
 export const AccountsConfig = Section(

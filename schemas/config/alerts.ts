@@ -50,7 +50,8 @@ const EmailConfig = Closed({
     pattern: '^smtps?://[^\\s/?#@]+$',
     patternErrorMessage: 'must be smtp://host:port or smtps://host:port',
     description:
-      'The email server. `smtps://` uses implicit TLS, port 465 by default; `smtp://` starts unencrypted, port 587 by default.'
+      'The email server. `smtps://` uses implicit TLS, port 465 by default; `smtp://` starts unencrypted, ' +
+      'port 587 by default.'
   }),
   require_tls: Type.Boolean({
     default: true,
@@ -67,16 +68,22 @@ export const AlertsConfig = Section(
   {
     webhooks: Named(
       WebhookConfig,
-      'Services that alerts are posted to, by a name of your choice, as Standard Webhooks says.',
+      'Services that alerts are posted to, each under a name of your choice, in the format of Standard ' +
+      'Webhooks.',
       channelName
     ),
     emails: Named(
       EmailConfig,
-      'Emails that alerts are sent as, by a name of your choice. Needs the package `nodemailer`.',
+      'Email channels for alerts, each under a name of your choice. Needs the package `nodemailer`.',
       channelName
     ),
-    error_percent: Count(20, 'Percentage of the calls of five minutes, of at least 20, that may fail.', 100),
-    key_expiry_days: Count(7, 'Days before a key expires.', 365)
+    error_percent: Count(
+      20,
+      'Percentage of the calls of the last five minutes that may fail before `errors.high` is sent. ' +
+        'Checked only if there are at least 20 calls.',
+      100
+    ),
+    key_expiry_days: Count(7, 'How many days before a key expires `key.expiring` is sent.', 365)
   },
   'Alerts, each sent once for all gateways on one store. Default: none.'
 )

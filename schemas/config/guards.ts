@@ -118,7 +118,8 @@ const OwnPattern = Closed({
     minLength: 1,
     maxLength: 500,
     description:
-      'A regular expression, without lookaround and back references. `(?i)` at the beginning ignores the case of the letters A to Z.'
+      'A regular expression, without lookaround and back references. `(?i)` at the beginning ignores the ' +
+      'case of the letters A to Z.'
   }),
   max_length: Type.Integer({
     minimum: 1,
@@ -149,18 +150,22 @@ const kindEntries = {
   reversible: Type.Optional(
     Type.Boolean({
       description:
-        '`pattern` only: with `true`, a finding is replaced by a placeholder such as `<EMAIL_k7q2m3xw>`, and put back into the answer for the caller. Default: false.'
+        '`pattern` only: with `true`, a finding is replaced by a placeholder such as `<EMAIL_k7q2m3xw>`, ' +
+        'and put back into the answer for the caller. Default: false.'
     })
   ),
   unmask_for: Type.Optional(
     Type.Array(OneOf(['server']), {
       description:
-        '`pattern` with `reversible` only: who gets the findings besides the caller; `server`: tools that Headgate calls. Default: nobody.'
+        '`pattern` with `reversible` only: who gets the findings besides the caller; `server`: tools that ' +
+        'Headgate calls. Default: nobody.'
     })
   ),
   options: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
-      description: 'Modules and `webhook` only: passed to the module, or sent with each request, in the form of LiteLLM as `additional_provider_specific_params`.'
+      description:
+        'Modules and `webhook` only: passed to the module, or sent with each request, in the form of ' +
+        'LiteLLM as `additional_provider_specific_params`.'
     })
   ),
   model: Type.Optional(Text('Of `moderation` and `prompt_injection`: the model, as `provider/model`.')),
@@ -169,7 +174,8 @@ const kindEntries = {
       minLength: 1,
       maxLength: 20_000,
       description:
-        'Of `prompt_injection`: the instructions of the model. Default: to look for attempts to give orders to the model of the call.'
+        'Of `prompt_injection`: the instructions of the model. Default: to look for attempts to give ' +
+        'orders to the model of the call.'
     })
   ),
   categories: Type.Optional(
@@ -202,7 +208,8 @@ const kindEntries = {
   format: Type.Optional(
     OneOf([...webhookFormats], {
       description:
-        "`webhook` only: the form of its requests and answers, Headgate's or that of the generic guardrail API of LiteLLM. Default: `headgate`."
+        "`webhook` only: the form of its requests and answers, Headgate's or that of the generic " +
+        'guardrail API of LiteLLM. Default: `headgate`.'
     })
   ),
   secret: Type.Optional(
@@ -219,7 +226,8 @@ const kindEntries = {
       minimum: 0,
       maximum: 10,
       description:
-        'Service-based kinds only: how often a request is sent again after a failure that may pass, within `timeout_ms`. Default: 1.'
+        'Service-based kinds only: how often a request is sent again after a failure that may pass, ' +
+        'within `timeout_ms`. Default: 1.'
     })
   ),
   max_bytes: Type.Optional(
@@ -227,7 +235,8 @@ const kindEntries = {
       minimum: 1024,
       maximum: 1024 * mebibyte,
       description:
-        'Service-based kinds only: the largest request and answer; the guard is unavailable for what is larger. Default: 4194304.'
+        'Service-based kinds only: the largest request and answer; the guard is unavailable for what is ' +
+        'larger. Default: 4194304.'
     })
   ),
   timeout_ms: Type.Optional(
@@ -240,19 +249,24 @@ const kindEntries = {
   when_unavailable: Type.Optional(
     OneOf(['refuse', 'pass'], {
       description:
-        'What happens to a call that it cannot inspect, after an error or `timeout_ms`: it is refused, or it passes, and the log, the metrics and the record of the call say so. Default: `refuse`, and `pass` with `action: report`. Not for `pattern`.'
+        'What happens to a call that it cannot inspect, after an error or `timeout_ms`: it is refused, or ' +
+        'it passes, and the log, the metrics and the record of the call say so. Default: `refuse`, and ' +
+        '`pass` with `action: report`. Not for `pattern`.'
     })
   ),
   during: Type.Optional(
     Type.Boolean({
       description:
-        'With `true`, it inspects a request of a conversation or completion while the provider answers: the caller gets nothing before its verdict, and a refusal cancels the request to the provider. Only with `action: refuse`, and not of `pattern`. Default: false.'
+        'With `true`, it inspects a request of a conversation or completion while the provider answers: ' +
+        'the caller gets nothing before its verdict, and a refusal cancels the request to the provider. ' +
+        'Only with `action: refuse`, and not for `pattern`. Default: false.'
     })
   ),
   stream: Type.Optional(
     OneOf(['windows', 'complete'], {
       description:
-        'How streamed answers are inspected: a `window` at a time, or only when they are complete, for which their callers wait. Default: `windows`. Not for `pattern`.'
+        'How streamed answers are inspected: a `window` at a time, or only when they are complete, for ' +
+        'which their callers wait. Default: `windows`. Not for `pattern`.'
     })
   ),
   window: Type.Optional(
@@ -295,25 +309,32 @@ export const GuardConfig = Closed(
       pattern: `^(${namedGuardKinds.join('|')}|\\.{0,2}/.*\\.[cm]?js)$`,
       patternErrorMessage: `must be ${namedGuardKinds.map(kind => `\`${kind}\``).join(', ')}, or the path of a module (./stages/mine.js)`,
       description:
-        '`pattern`: looks for patterns. `moderation`: asks a model for moderation. `prompt_injection`: asks a model whether a text gives orders to the model of the call. `presidio`: asks the services of Presidio. `webhook`: asks a service of yours. A path such as `./stages/mine.js`, from the directory of this file: a module of your own.'
+        '`pattern`: looks for patterns. `moderation`: asks a model for moderation. `prompt_injection`: ' +
+        'asks a model whether a text gives orders to the model of the call. `presidio`: asks the services ' +
+        'of Presidio. `webhook`: asks a service of yours. A path such as `./stages/mine.js`, from the ' +
+        'directory of this file: a module of your own.'
     }),
     at: Type.Array(OneOf([...guardPoints]), {
       minItems: 1,
       default: [...guardPoints],
       description:
-        'The texts that it inspects: of requests, of answers, arguments of tool calls (run by Headgate or by the caller), and results of tools.'
+        'The texts that it inspects: of requests, of answers, arguments of tool calls (run by Headgate or ' +
+        'by the caller), and results of tools.'
     }),
     action: Type.Optional(
       OneOf([...guardActions], {
         description:
-          'What happens on a finding: the call is refused; the finding is replaced, such as by `[name of the pattern]`; or it is only counted. Default: `mask`; of `moderation` and `prompt_injection`, which can only refuse or report, `refuse`.'
+          'What happens on a finding: the call is refused; the finding is replaced, such as by `[name of ' +
+          'the pattern]`; or it is only counted. Default: `mask`; for `moderation` and ' +
+          '`prompt_injection`, which can only refuse or report, `refuse`.'
       })
     ),
     ...kindEntries,
     when: Type.Optional(
       OneOf(['always', 'asked'], {
         description:
-          '`always`: it inspects all calls of `only`. `asked`: only calls whose key, project or request names it. Default: `always`.'
+          '`always`: it inspects all calls of `only`. `asked`: only calls whose key, project or request ' +
+          'names it. Default: `always`.'
       })
     ),
     only: Type.Optional(
@@ -343,7 +364,8 @@ export const GuardConfig = Closed(
         },
         {
           description:
-            'The calls that it inspects: those that meet all of these conditions, and those whose key, project or request names the guard. Default: all calls.'
+            'The calls that it inspects: those that meet all of these conditions, and those whose key, ' +
+            'project or request names the guard. Default: all calls.'
         }
       )
     )

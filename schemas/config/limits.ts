@@ -113,7 +113,7 @@ export const LimitsConfig = Section(
     without_coordination: OneOf(['share', 'allow', 'refuse'], {
       default: 'share',
       description:
-        'Calls of limited keys while the Redis of `coordination.url` is away: each process admits its share of each limit, admits all, or refuses them with 503.'
+        'Calls of limited keys while the Redis of `coordination.url` is unreachable: each process admits its share of each limit, admits all, or refuses them with 503.'
     })
   },
   'Limits of one call, and of keys without limits of their own.'

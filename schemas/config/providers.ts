@@ -10,10 +10,11 @@ import { Headers, notReferenced, Secret, secretReference, type SecretReference }
 const TimeoutsConfig = Section(
   {
     connect_ms: Milliseconds(10_000, 'Longest wait for a connection.'),
-    first_byte_ms: Milliseconds(60_000, 'Longest wait for the head of a streamed answer.'),
+    first_byte_ms: Milliseconds(60_000, 'Longest wait for the response headers of a streamed answer.'),
     response_ms: Milliseconds(
       600_000,
-      'Longest wait for the head of a complete answer, which comes only with its body.'
+      'Longest wait for the response headers of a complete answer, which most servers send only with the ' +
+      'body.'
     ),
     idle_bytes_ms: Milliseconds(
       120_000,
@@ -31,7 +32,8 @@ const SlowStreamConfig = Closed(
         minimum: 1,
         maximum: hour,
         description:
-          'Longest wait for the first output of a stream. After it the next model of the call is tried instead, if there is one.'
+          'Longest wait for the first output of a stream. After it the next model of the call is tried ' +
+          'instead, if there is one.'
       })
     ),
     pause_ms: Type.Optional(
@@ -39,7 +41,8 @@ const SlowStreamConfig = Closed(
         minimum: 1,
         maximum: hour,
         description:
-          'Longest pause between two events of an answer that has begun. After it the answer ends with an error.'
+          'Longest pause between two events of an answer that has begun. After it the answer ends with an ' +
+          'error.'
       })
     ),
     events_per_second: Type.Optional(
@@ -54,7 +57,8 @@ const SlowStreamConfig = Closed(
   },
   {
     description:
-      'Streams that are slower are failures, for one stream in 20 on average, at most. Time in which the caller does not read does not count. Default: none.'
+      'Streams slower than this count as failed, on average at most one stream in 20. Time in which the ' +
+      'caller does not read does not count. Default: none.'
   }
 )
 
@@ -62,7 +66,8 @@ const TlsConfig = Closed(
   {
     ca: Type.Optional(
       Secret(
-        'Certificates of the authorities that may have signed the certificate of the server, PEM. They replace the public ones.'
+        "PEM certificates of the CAs that are trusted to sign the server's certificate, instead of the " +
+        'public CAs.'
       )
     ),
     cert: Type.Optional(Secret('Certificate that the gateway presents, with its chain, PEM.')),
@@ -70,7 +75,8 @@ const TlsConfig = Closed(
   },
   {
     description:
-      'TLS with this provider. Default: the authorities that Node.js trusts, and no certificate of the gateway.'
+      'TLS with this provider. Default: the authorities that Node.js trusts, and no certificate of the ' +
+      'gateway.'
   }
 )
 
@@ -84,7 +90,8 @@ const QuirksConfig = Section(
     omit: Type.Optional(
       Type.Array(Text('A field.'), {
         description:
-          'Fields of a chat request that the server refuses; they are left out. Replaces the list of its kind.'
+          'Fields of a chat request that the server refuses; they are left out. Replaces the list of its ' +
+          'kind.'
       })
     ),
     stream_usage: Type.Optional(
@@ -110,7 +117,8 @@ const QuirksConfig = Section(
     extra_fields: Type.Optional(
       Type.Array(Text('A field.'), {
         description:
-          'Further fields of a chat request that are sent on: those that only this server knows. Replaces the list of its kind. Other unknown fields are dropped.'
+          'Further fields of a chat request that are sent on: those that only this server knows. Replaces ' +
+          'the list of its kind. Other unknown fields are dropped.'
       })
     ),
     keep_in_history: Type.Optional(
@@ -139,38 +147,44 @@ const QuirksConfig = Section(
     rename: Type.Optional(
       Type.Record(Type.String(), Text('Its name at the provider.'), {
         description:
-          'Renamed fields of a chat request, and `dimensions` of one for embeddings: the name in this API, then the name at the provider.',
+          'Renamed fields of a chat request, and `dimensions` of one for embeddings: the name in this ' +
+          'API, then the name at the provider.',
         propertyNames: word
       })
     ),
     developer_role: Type.Optional(
       Type.Boolean({
         description:
-          'True when the server knows messages of the role `developer`; otherwise they are sent as `system`. Default: true for OpenAI and Azure.'
+          'True when the server knows messages of the role `developer`; otherwise they are sent as ' +
+          '`system`. Default: true for OpenAI and Azure.'
       })
     ),
     content_lists: Type.Optional(
       Type.Boolean({
         description:
-          'False when the server takes the content of a message only as a text: the texts of a list are joined. Default: false for DeepSeek.'
+          'False when the server takes the content of a message only as a text: the texts of a list are ' +
+          'joined. Default: false for DeepSeek.'
       })
     ),
     message_names: Type.Optional(
       OneOf(['all', 'user', 'none'], {
         description:
-          'Messages that keep their `name`: all, those of users, or none. Default: `user` for xAI, `none` for Mistral, else `all`.'
+          'Messages that keep their `name`: all, those of users, or none. Default: `user` for xAI, `none` ' +
+          'for Mistral, else `all`.'
       })
     ),
     refusals: Type.Optional(
       Type.Boolean({
         description:
-          'False when the server does not know refusals in assistant messages: they are sent as text. Default: false for Mistral and xAI.'
+          'False when the server does not know refusals in assistant messages: they are sent as text. ' +
+          'Default: false for Mistral and xAI.'
       })
     ),
     json_schema: Type.Optional(
       Type.Boolean({
         description:
-          'False when the server refuses a `response_format` with a schema: it is asked for any JSON, and the schema goes into the system message. Default: false for DeepSeek.'
+          'False when the server refuses a `response_format` with a schema: it is asked for any JSON, and ' +
+          'the schema goes into the system message. Default: false for DeepSeek.'
       })
     ),
     tool_call_id_length: Type.Optional(
@@ -190,25 +204,30 @@ const QuirksConfig = Section(
     user_after_tool: Type.Optional(
       Type.Boolean({
         description:
-          'False when the server refuses a user message right after tool messages: a short message of the assistant goes between them. Default: false for Mistral.'
+          'False when the server refuses a user message right after tool messages: a short message of the ' +
+          'assistant goes between them. Default: false for Mistral.'
       })
     ),
     unsigned_thinking: Type.Optional(
       Type.Boolean({
         description:
-          "True when a server of kind `anthropic` takes its thinking back without a signature. Default: true at another address than Anthropic's own; false is for proxies in front of Anthropic, which refuse it."
+          'True when a server of kind `anthropic` takes its thinking back without a signature. Default: ' +
+          "true at another address than Anthropic's own; false is for proxies in front of Anthropic, " +
+          'which refuse it.'
       })
     ),
     tool_images: Type.Optional(
       Type.Boolean({
         description:
-          'False when images from tools cannot be shown to its models: the server takes no user message after tool messages.'
+          'False when images from tools cannot be shown to its models: the server takes no user message ' +
+          'after tool messages.'
       })
     ),
     responses_api: Type.Optional(
       Type.Boolean({
         description:
-          'True when the server has `POST /responses`: requests of that dialect are sent on as they are. Default: true for OpenAI and Azure.'
+          'True when the server has `POST /responses`: requests of that dialect are sent on as they are. ' +
+          'Default: true for OpenAI and Azure.'
       })
     ),
     base64_embeddings: Type.Optional(
@@ -261,7 +280,8 @@ export const ProviderConfig = Closed(
           minItems: 1,
           maxItems: 64,
           description:
-            'Several keys instead of `api_key`, or maps of one and its weight. A key that is limited or refused cools ' +
+            'Several keys instead of `api_key`, or maps of one and its weight. A key that is limited or ' +
+            'refused cools ' +
             'down by itself, and the next one is tried before another provider.'
         }
       )
@@ -272,7 +292,8 @@ export const ProviderConfig = Closed(
         pattern: '^(none|https?://[^\\s/?#@]+)$',
         patternErrorMessage: 'must be an http:// or https:// address without user and path, or `none`',
         description:
-          'Proxy (HTTP `CONNECT`) to the provider, or `none`. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, unless `NO_PROXY` names the host.'
+          'Proxy (HTTP `CONNECT`) to the provider, or `none`. Default: that of `HTTPS_PROXY` or ' +
+          '`HTTP_PROXY`, unless `NO_PROXY` names the host.'
       })
     ),
     proxy_credentials: Type.Optional(Secret('User and password for `proxy`, with a colon between them.')),
@@ -280,7 +301,8 @@ export const ProviderConfig = Closed(
     http2: Type.Boolean({
       default: false,
       description:
-        'True: requests share connections over HTTP/2. The server must offer it; not through a proxy. Answers in flight break off when the server ends their connection (GOAWAY).'
+        'True: requests share connections over HTTP/2. The server must offer it; not through a proxy. ' +
+        'Answers in flight break off when the server ends their connection (GOAWAY).'
     }),
     timeouts: TimeoutsConfig,
     slow_stream: Type.Optional(SlowStreamConfig),
@@ -293,13 +315,16 @@ export const ProviderConfig = Closed(
     on_disconnect: OneOf(['abort', 'drain'], {
       default: 'abort',
       description:
-        'When the client disconnects: abort the provider request, or read the answer to its end for exact usage.'
+        'When the client disconnects: abort the provider request, or read the answer to its end for exact ' +
+        'usage.'
     }),
     cache_marks: OneOf(['off', 'auto'], {
       default: 'off',
       description:
-        'Of kind `anthropic`: `auto` marks tools, system prompt and conversation for the prompt cache, from the second ' +
-        'call of a conversation on and where the caller has marked nothing. Tools are then sent in the order of their names.'
+        'Of kind `anthropic`: `auto` marks tools, system prompt and conversation for the prompt cache, ' +
+        'from the second ' +
+        'call of a conversation on and where the caller has marked nothing. Tools are then sent in the ' +
+        'order of their names.'
     }),
     propagate: Type.Optional(Propagation),
     max_connections: Type.Optional(
@@ -307,12 +332,14 @@ export const ProviderConfig = Closed(
         minimum: 1,
         maximum: 65_536,
         description:
-          'Maximum number of connections to the provider, per process; further requests wait. Default: no limit.'
+          'Maximum number of connections to the provider, per process; further requests wait. Default: no ' +
+          'limit.'
       })
     ),
     max_waiting_calls: Count(
       1024,
-      'With `max_connections`: maximum number of requests that wait, per process, fairly among keys; further ones go to the next model or are refused with 503.'
+      'With `max_connections`: maximum number of requests that wait, per process, fairly among keys; ' +
+      'further ones go to the next model or are refused with 503.'
     ),
     max_waiting_ms: Milliseconds(
       10_000,

@@ -23,7 +23,8 @@ export const ServerConfig = Section(
       {
         default: [],
         description:
-          'Host names that requests may use for this gateway (`Host`), in addition to loopback names; `*` for any. Default: any, but at a loopback address only loopback names.'
+          'Host names that requests may use for this gateway (`Host`), in addition to loopback names; `*` ' +
+          'for any. Default: any, but at a loopback address only loopback names.'
       }
     ),
     port: Type.Integer({
@@ -70,27 +71,32 @@ export const ServerConfig = Section(
     aliases: Type.Boolean({
       default: true,
       description:
-        'Serve every endpoint also without `/v1`, under `/openai/…` and `/anthropic/v1/…`, and the health probes under the names that LiteLLM gives them.'
+        'Serve every endpoint also without `/v1`, under `/openai/…` and `/anthropic/v1/…`, and the health ' +
+        'probes under the names that LiteLLM gives them.'
     }),
     litellm_headers: Type.Boolean({
       default: false,
       description:
-        'Give answers the headers that LiteLLM gives them as well: `x-litellm-call-id`, `x-litellm-model-id`, `x-litellm-response-cost` and others.'
+        'Also send the response headers that LiteLLM sends: `x-litellm-call-id`, `x-litellm-model-id`, ' +
+        '`x-litellm-response-cost` and others.'
     }),
     compatibility: OneOf(['none', 'litellm'], {
       default: 'none',
       description:
-        '`litellm`: values of `metadata` that are not strings are recorded as JSON and not sent to providers, instead of refused.'
+        '`litellm`: values of `metadata` that are not strings are recorded as JSON and not sent to ' +
+        'providers, instead of refused.'
     }),
     public_url: Type.Optional(
       HttpUrl(
-        'The address by which people reach the gateway, for links of the dashboard and passkeys. Default: that of their request.'
+        'The address by which people reach the gateway, for links of the dashboard and passkeys. Default: ' +
+        'that of their request.'
       )
     ),
     trust_proxy: Type.Boolean({
       default: false,
       description:
-        'True: a proxy in front sets `X-Forwarded-For` and `X-Forwarded-Proto`, and terminates TLS. The dashboard relies on them.'
+        'True: a proxy in front sets `X-Forwarded-For` and `X-Forwarded-Proto`, and terminates TLS. The ' +
+        'dashboard relies on them.'
     }),
     tls: Type.Optional(
       Closed(
@@ -122,24 +128,28 @@ export const ServerConfig = Section(
       maximum: hour,
       default: 500,
       description:
-        'How long new connections are still accepted after SIGTERM while `/readyz` says 503, so that a load balancer can notice.'
+        'How long new connections are still accepted after SIGTERM while `/readyz` says 503, so that a ' +
+        'load balancer can notice.'
     }),
     drain_ms: Milliseconds(
       8000,
-      'How long open calls may continue after that. With the default, a stop fits the 10 seconds that Docker allows.'
+      'How long open calls may continue after that. With the default, a stop fits the 10 seconds that ' +
+      'Docker allows.'
     ),
     worker_timeout_ms: Milliseconds(10_000, 'How long a worker may block before it is killed and replaced.'),
     keep_alive_ms: Milliseconds(65_000, 'Time an idle client connection stays open.'),
     write_timeout_ms: Milliseconds(
       300_000,
-      'Longest time in which a caller may accept no byte of an answer that waits to be sent; its call ends then.'
+      'Longest time a caller may read nothing while part of the answer waits to be sent; then the call ends.'
     ),
     max_client_connections: Count(
       10_000,
-      'Maximum number of client connections, per process; further ones are closed at once. Where the system allows few open files, half of these: each call may need a connection to a provider.'
+      'Maximum number of client connections, per process; further ones are closed at once. Where the ' +
+      'system allows few open files, half of these: each call may need a connection to a provider.'
     )
   },
-  'The process and where it listens. Changes need a restart, except to `compatibility`, `expose_stages`, `log_client`, `log_key_name`, `log_level`, `public_health`, `public_url` and `trust_proxy`.'
+  'The process and where it listens. Changes need a restart, except to `compatibility`, `expose_stages`, ' +
+  '`log_client`, `log_key_name`, `log_level`, `public_health`, `public_url` and `trust_proxy`.'
 )
 
 export const MetricsConfig = Closed(
@@ -158,7 +168,8 @@ export const MetricsConfig = Closed(
   },
   {
     description:
-      'Metrics for Prometheus at `GET /metrics`, on a port of their own. Changes need a restart. Default: off; `{}` turns them on.'
+      'Metrics for Prometheus at `GET /metrics`, on a port of their own. Changes need a restart. Default: ' +
+      'off; `{}` turns them on.'
   }
 )
 
@@ -178,7 +189,12 @@ const ContentConfig = Closed(
   {
     projects: Type.Array(
       Text('Name or id of a project; `*` stands for all of them, and `default` for the one without a name.'),
-      { minItems: 1, maxItems: 1000, default: ['*'], description: 'Projects whose calls have it.' }
+      {
+        minItems: 1,
+        maxItems: 1000,
+        default: ['*'],
+        description: 'Projects whose spans contain prompts and answers; `*` for all.'
+      }
     ),
     max_bytes: Type.Integer({
       minimum: 256,
@@ -191,7 +207,8 @@ const ContentConfig = Closed(
   },
   {
     description:
-      'Sends prompts and answers in spans, as guards left them. Default: off; `{}` turns it on for every project.'
+      'Sends prompts and answers in spans, as guards left them. Default: off; `{}` turns it on for every ' +
+      'project.'
   }
 )
 
@@ -209,7 +226,8 @@ const OtlpConfig = Closed(
     sampler: OneOf([...samplers], {
       default: 'parentbased_traceidratio',
       description:
-        'The sampler of OpenTelemetry that decides which calls are sent; `parentbased_…`: as `traceparent` of the caller says.'
+        'The OpenTelemetry sampler that decides which calls are sent; `parentbased_…` follows the ' +
+        "caller's `traceparent`."
     }),
     sample: Type.Number({
       minimum: 0,
@@ -246,7 +264,8 @@ const OtlpConfig = Closed(
   },
   {
     description:
-      'Sends spans, metrics and logs to an OpenTelemetry collector. Changes need a restart. Default: off; `{}` turns it on.'
+      'Sends spans, metrics and logs to an OpenTelemetry collector. Changes need a restart. Default: off; ' +
+      '`{}` turns it on.'
   }
 )
 
@@ -259,12 +278,14 @@ export const TelemetryConfig = Section(
         patternErrorMessage:
           'must be an http:// or https:// address with {trace_id} once, and without a user',
         description:
-          'Address of a trace where its spans are shown, with `{trace_id}` in the place of its id: the page of a call in the dashboard links to it.'
+          'Address of a trace where its spans are shown, with `{trace_id}` in the place of its id: the ' +
+          'page of a call in the dashboard links to it.'
       })
     ),
     max_sampled_per_second: Count(
       100,
-      'Calls a second, per process, that are sent because `traceparent` of their caller says so; further ones are sent by the share of `sample`.',
+      "Maximum number of calls per second, per process, that are sent because the caller's `traceparent` " +
+      'is sampled; for further calls, `sample` decides.',
       100_000
     )
   },

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { applyImport } from '../../lib/accounts/apply-import.ts'
 import { openKeyStore } from '../../lib/keys/key-store.ts'
 import { digestOf } from '../../lib/keys/key-text.ts'
-import { usedSince } from '../../lib/usage/spending.ts'
+import { usedBetween } from '../../lib/usage/spending.ts'
 import { storeTest } from '../support/stores.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { ImportedKey, ImportedOrganisation } from '../../lib/accounts/imported-organisation.ts'
@@ -61,9 +61,9 @@ async function sums (database: Database): Promise<number[]> {
     .execute()
   const key = await check(database, 'sk-one')
   return await Promise.all([
-    usedSince(database.query, 'nanoUsd', key?.id ?? '', dayMs, nowMs),
-    usedSince(database.query, 'nanoUsd', key?.id ?? '', monthMs, nowMs),
-    usedSince(database.query, 'nanoUsd', project?.id ?? '', monthMs, nowMs)
+    usedBetween(database.query, 'nanoUsd', key?.id ?? '', dayMs, nowMs),
+    usedBetween(database.query, 'nanoUsd', key?.id ?? '', monthMs, nowMs),
+    usedBetween(database.query, 'nanoUsd', project?.id ?? '', monthMs, nowMs)
   ])
 }
 
@@ -186,7 +186,7 @@ storeTest(
     const one = await check(database, 'sk-one')
     t.match(await applyImport(database, 'litellm', withKeys(keyOf('sk-new'))), { added: 1, revoked: 2 })
     t.equal(await check(database, 'sk-one'), undefined)
-    t.equal(await usedSince(database.query, 'nanoUsd', one?.id ?? '', monthMs, nowMs), 0)
+    t.equal(await usedBetween(database.query, 'nanoUsd', one?.id ?? '', monthMs, nowMs), 0)
   }
 )
 
@@ -346,7 +346,7 @@ storeTest(
       t.match(await database.query.selectFrom('keys').select(['owner_id', 'created_by']).execute(), [
         { owner_id: user.id, created_by: user.id }
       ])
-      t.equal(await usedSince(database.query, 'nanoUsd', `member:${user.id}`, 0, Date.now()), 25e8, 'once')
+      t.equal(await usedBetween(database.query, 'nanoUsd', `member:${user.id}`, 0, Date.now()), 25e8, 'once')
     }
   }
 )

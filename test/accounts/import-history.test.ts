@@ -1,7 +1,7 @@
 import { applyImport } from '../../lib/accounts/apply-import.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { digestOf } from '../../lib/keys/key-text.ts'
-import { usedSince } from '../../lib/usage/spending.ts'
+import { usedBetween } from '../../lib/usage/spending.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { storeTest } from '../support/stores.ts'
 import type { Database } from '../../lib/stores/database.ts'
@@ -131,7 +131,7 @@ storeTest('reports show imported usage, and budgets count it with other spending
     })
   )
   const [key] = await database.query.selectFrom('keys').select('id').execute()
-  t.equal(await usedSince(database.query, 'nanoUsd', key?.id ?? '', monthMs, nowMs), 11e9)
+  t.equal(await usedBetween(database.query, 'nanoUsd', key?.id ?? '', monthMs, nowMs), 11e9)
   const { totals } = await usageTotals(database.query, monthMs, ['day', 'model'])
   const byDay = new Map(
     totals
@@ -154,7 +154,7 @@ storeTest(
       .where('name', '=', 'Team')
       .execute()
     const used = async (id = '', fromMs = monthMs): Promise<number> =>
-      await usedSince(database.query, 'nanoUsd', id, fromMs, nowMs)
+      await usedBetween(database.query, 'nanoUsd', id, fromMs, nowMs)
     t.same([await used(key?.id), await used(project?.id)], [5e9, 8e9])
     const without = organisationOf(gone, {})
     for (let time = 0; time < 2; time++) {

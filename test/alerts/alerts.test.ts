@@ -317,13 +317,13 @@ storeTest(
     })
     const degraded: string[] = []
     const away = (): never => {
-      throw new Error('the store is away')
+      throw new Error('the store is unreachable')
     }
-    let isAway = false
+    let isUnreachable = false
     const guarded = {
       ...database,
       get query () {
-        return isAway ? away() : database.query
+        return isUnreachable ? away() : database.query
       }
     }
     const store = new AlertStore(database)
@@ -335,14 +335,14 @@ storeTest(
     alerts.poll()
     await outlast(10)
     degraded.push('store')
-    isAway = true
+    isUnreachable = true
     await lookUntil([alerts], () => requests.length === 2, 'two attempts')
     alerts.poll()
     await outlast(10)
     t.equal(requests.length, 2, 'it is sent once')
     t.equal(requests[0]?.headers['webhook-id'], requests[1]?.headers['webhook-id'])
     await alerts.close() // a reload
-    isAway = false
+    isUnreachable = false
     degraded.pop()
     await lookUntil([later], () => requests.length === 3, 'the end')
     t.same(
@@ -373,7 +373,7 @@ storeTest('each outage of the store within an hour is reported, and its end', as
   t.equal(new Set(requests.map(({ headers }) => headers['webhook-id'])).size, 6, 'no receiver drops one')
 })
 
-storeTest('Redis that is away for two looks is reported, and when it is back', async (t, open) => {
+storeTest('Redis that is unreachable for two looks is reported, and when it is back', async (t, open) => {
   const databases = [await open(), await open()] as const
   const { url, requests } = await receiver(t, () => accepted)
   const degraded = new Set<string>()

@@ -28,7 +28,7 @@ t.test(
     t.throws(() => refusing('overloaded').hold(free + 1), { code: 'overloaded' })
     t.throws(() => refusing('file_too_large').hold(free + 1), {
       code: 'upstream_invalid_response',
-      fault: 'caller',
+      fault: 'final',
       message: /more memory than one API key/
     })
     t.doesNotThrow(() => new AnswerMemory(undefined).hold(free + 1), 'a call without a bound')

@@ -56,7 +56,7 @@ const busy = new GatewayError('upstream_error')
 
 t.test('the first route that answers is recorded as the chosen one', async t => {
   const { attempts, record, sent } = start({ 'one/a': [busy], 'two/a': ['fine'] })
-  t.match(await attempts.firstAnswer(), { route: two, name: 'fine' })
+  t.match(await attempts.answer(), { route: two, name: 'fine' })
   t.same(sent, ['one/a', 'two/a'])
   t.match(record.routing, {
     routes: [one, two],
@@ -69,16 +69,16 @@ t.test('the first route that answers is recorded as the chosen one', async t => 
 
 t.test('a call fails with the error of its last attempt', async t => {
   const { attempts, sent } = start({ 'one/a': [busy], 'two/a': [new GatewayError('upstream_timeout')] })
-  await t.rejects(attempts.firstAnswer(), { code: 'upstream_timeout' })
+  await t.rejects(attempts.answer(), { code: 'upstream_timeout' })
   t.same(sent, ['one/a', 'two/a'])
 })
 
 t.test('an invalid request ends the call; an unsupported parameter tries the next provider', async t => {
   const mistake = start({ 'one/a': [new GatewayError('invalid_value')], 'two/a': ['fine'] })
-  await t.rejects(mistake.attempts.firstAnswer(), { code: 'invalid_value' })
+  await t.rejects(mistake.attempts.answer(), { code: 'invalid_value' })
   t.same(mistake.sent, ['one/a'])
   const unsupported = start({ 'one/a': [new GatewayError('unsupported_parameter')], 'two/a': ['fine'] })
-  t.match(await unsupported.attempts.firstAnswer(), { route: two })
+  t.match(await unsupported.attempts.answer(), { route: two })
 })
 
 t.test('every route is tried before any is retried, and retries are counted', async t => {
@@ -87,7 +87,7 @@ t.test('every route is tried before any is retried, and retries are counted', as
     [one, two],
     { retries: 1 }
   )
-  await attempts.firstAnswer()
+  await attempts.answer()
   t.same(sent.slice(0, 2), ['one/a', 'two/a'])
   t.equal(sent.length, 3)
   t.equal(record.routing.retries, 1)
@@ -96,9 +96,9 @@ t.test('every route is tried before any is retried, and retries are counted', as
 
 t.test('a provider without the endpoint is skipped; if none has it, the model is not found', async t => {
   const { attempts, sent } = start({ 'two/a': ['fine'] })
-  t.match(await attempts.firstAnswer(), { route: two })
+  t.match(await attempts.answer(), { route: two })
   t.same(sent, ['two/a'])
-  await t.rejects(start({}).attempts.firstAnswer(), {
+  await t.rejects(start({}).attempts.answer(), {
     code: 'model_not_found',
     message: /`one\/a` does not serve this endpoint/,
     param: 'model'
@@ -124,7 +124,7 @@ t.test('a call that has been aborted is not retried, and rejects with its reason
       }
     })
   })
-  await t.rejects(attempts.firstAnswer(), { code: 'client_closed_request' })
+  await t.rejects(attempts.answer(), { code: 'client_closed_request' })
   t.equal(sent, 1)
 })
 
@@ -135,7 +135,7 @@ t.test(
     const { attempts, record } = start({ 'one/a': [busy], 'two/a': ['fine'] }, [one, two], {
       billed: { 'one/a': [usage], 'two/a': [usage] }
     })
-    await attempts.firstAnswer()
+    await attempts.answer()
     t.match(record.usage.wasted, [{ modelId: 'one/a', usage }])
     t.equal(record.usage.wasted?.length, 1)
   }
@@ -161,6 +161,6 @@ t.test('a slow route is hedged with a second request', async t => {
       }
     })
   })
-  t.match(await attempts.firstAnswer(), { route: two, name: 'second' })
+  t.match(await attempts.answer(), { route: two, name: 'second' })
   t.match(call.record.routing, { hedges: 1, chosen: two })
 })

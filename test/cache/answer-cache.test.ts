@@ -6,6 +6,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { holds, holdsAsync } from '../support/property.ts'
 import { route, routedCall } from '../support/stages.ts'
+import { rounds } from '../support/rounds.ts'
 import type { AnswerCacheSettings, CacheTerms } from '../../lib/cache/cache-terms.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
@@ -164,7 +165,7 @@ t.test(
         const isSame = JSON.stringify(sorted(one)) === JSON.stringify(sorted(other))
         return (digestOf(one, first) === digestOf(other, second)) === isSame
       }),
-      { numRuns: 2000 }
+      { numRuns: rounds(2000) }
     )
     // Random pairs that differ in a single fact are rare, so they are made here.
     holds(
@@ -182,7 +183,7 @@ t.test(
           )
         }
       ),
-      { numRuns: 3000 }
+      { numRuns: rounds(3000) }
     )
   }
 )
@@ -265,7 +266,7 @@ t.test(
               )
             }
           ),
-          { numRuns: 300 }
+          { numRuns: rounds(300) }
         )
         // Random pairs that differ in a single fact are rare, so they are made here.
         await holdsAsync(
@@ -299,7 +300,7 @@ t.test(
               return (found !== undefined) === isSame
             }
           ),
-          { numRuns: 500 }
+          { numRuns: rounds(500) }
         )
         t.pass(`${kind}, of a ${scope}`)
       }
@@ -366,7 +367,7 @@ t.test('some calls have no part in it', async t => {
 
 t.test('there is one flight per digest and form until it has ended', async t => {
   const cache = cacheOf()
-  const digest = { name: 'a', key: Buffer.alloc(32) }
+  const digest = { name: 'a', encryptionKey: Buffer.alloc(32) }
   const flight = cache.begin(digest, false)
   t.ok(flight)
   t.equal(cache.begin(digest, false), undefined)

@@ -8,7 +8,7 @@ import {
 import { until } from '../support/until.ts'
 
 function digest (name: string, byte = 1): RequestDigest {
-  return { name, key: Buffer.alloc(32, byte) }
+  return { name, encryptionKey: Buffer.alloc(32, byte) }
 }
 
 t.test('memory is limited, and the least recently read entry is evicted', async t => {

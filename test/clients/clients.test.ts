@@ -227,7 +227,7 @@ t.test('openai: an interrupted stream throws', async t => {
   )
 })
 
-t.test('openai: models', async t => {
+t.test('openai: models are listed and retrieved', async t => {
   const { api } = await start(t)
   const client = openai(api)
   const ids: string[] = []

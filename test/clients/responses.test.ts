@@ -58,7 +58,7 @@ t.test('openai: a response, complete and streamed', async t => {
   t.equal((await client.responses.stream(request).finalResponse()).output_text, complete.output_text)
 })
 
-t.test('openai: structured output', async t => {
+t.test('openai: structured output is parsed', async t => {
   const mock = new LLMock({ port: 0 })
   mock.onMessage('Who?', { content: '{"name":"Ada","age":36}' })
   await mock.start()

@@ -456,7 +456,7 @@ t.test(
       const before = callers.succeeded.length
       await until(() => callers.succeeded.length > before + 50, 'calls', 20_000)
       proxy.stall()
-      await until(async () => (await degradedParts(node)).includes(part), `${part} to be away`, 20_000)
+      await until(async () => (await degradedParts(node)).includes(part), `${part} to be unreachable`, 20_000)
       const during = callers.succeeded.length
       await until(() => callers.succeeded.length > during + 50, 'calls meanwhile', 20_000)
       proxy.resume()

@@ -51,14 +51,14 @@ t.test('a file that becomes empty is a problem, and the current settings stay', 
     writeFileSync(join(cwd, 'headgate.yaml'), text)
     t.equal(
       port(await next()),
-      'headgate.yaml  has no entries any more; restart the gateway to run without them',
+      'headgate.yaml  no longer has any entries; restart the gateway to run without them',
       JSON.stringify(text)
     )
     writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 3}')
     t.equal(port(await next()), 3)
   }
   writeFileSync(join(cwd, '.env'), '# nothing\n')
-  t.equal(port(await next()), '.env  has no variables any more; restart the gateway to run without them')
+  t.equal(port(await next()), '.env  no longer has any variables; restart the gateway to run without them')
   writeFileSync(join(cwd, '.env'), 'PORT=4\n')
   t.equal(port(await next()), 4)
   t.same(unheard, [])

@@ -150,7 +150,7 @@ t.test(
     ] as const)
     await countTogether(t, servers)
     await primary.kill()
-    await until(() => servers.every(({ isUp }) => !isUp), 'the primary to be away', 20_000)
+    await until(() => servers.every(({ isUp }) => !isUp), 'the primary to be unreachable', 20_000)
     await until(
       () => servers.every(({ isUp, processes }) => isUp && processes === 2),
       'the other one',
@@ -212,6 +212,6 @@ t.test(
     )
     await exchangeMessages(t, servers)
     await nodes[2]?.kill()
-    await until(() => servers.every(({ isUp }) => !isUp), 'a cluster without all places to be away', 20_000)
+    await until(() => servers.every(({ isUp }) => !isUp), 'a cluster without all places to be unreachable', 20_000)
   }
 )

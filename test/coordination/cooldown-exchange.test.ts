@@ -100,13 +100,13 @@ t.test(
     )
 
   redis.process().kill('SIGSTOP') // it keeps its data while stopped
-  await until(() => !one.server.isUp, 'Redis to be away')
+  await until(() => !one.server.isUp, 'Redis to be unreachable')
   one.health.succeeded(over, one.health.begin(over, 'key-1'), false, 0)
   redis.process().kill('SIGCONT')
   await until(() => two.health.cooldown(over, 'key-1') === undefined, 'the end of the circuit to be known')
 
     await redis.kill()
-    await until(() => !one.server.isUp, 'Redis to be away')
+    await until(() => !one.server.isUp, 'Redis to be unreachable')
     one.health.failed(found, one.health.begin(found, 'key-1'), limited)
     await redis.restart()
     const late = await nodeOf(t, redis, 'same')

@@ -23,7 +23,7 @@ t.test('Redis shared by gateways', { skip: noRedis }, async t => {
       return seen > 1
     }, 'a message')
     await redis.kill()
-    await until(() => !one.isUp, 'Redis to be away')
+    await until(() => !one.isUp, 'Redis to be unreachable')
     await t.rejects(ping())
     const before = seen
     await redis.restart()
@@ -50,14 +50,14 @@ t.test('Redis shared by gateways', { skip: noRedis }, async t => {
     await quiet.close()
   })
 
-  await t.test('a server that hangs counts as away until it replies again', async t => {
+  await t.test('a server that hangs counts as unreachable until it replies again', async t => {
     const events: string[] = []
-    one.on('away', () => events.push('away')).on('back', () => events.push('back'))
+    one.on('unreachable', () => events.push('unreachable')).on('reachable', () => events.push('reachable'))
     redis.process().kill('SIGSTOP')
     await t.rejects(ping())
     t.equal(one.isUp, false)
     redis.process().kill('SIGCONT')
     await until(() => one.isUp, 'Redis to be back')
-    t.same(events, ['away', 'back'])
+    t.same(events, ['unreachable', 'reachable'])
   })
 })

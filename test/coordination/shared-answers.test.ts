@@ -37,7 +37,7 @@ t.test('answers in Redis', { skip: noRedis }, async t => {
     await redis.kill()
     t.equal(await one.get('a'), undefined)
     one.set('a', 'text', 1000)
-    await until(() => !server.isUp, 'Redis to be away')
+    await until(() => !server.isUp, 'Redis to be unreachable')
     t.equal(await one.get('a'), undefined)
     one.set('a', 'text', 1000)
     await t.rejects(one.clear())

@@ -13,7 +13,7 @@ t.test("every code uses its own row, and the fault is the caller's unless stated
   for (const code of all) {
     const row: { status: number, type: string, message: string, fault?: string } = codes[code]
     const error = new GatewayError(code)
-    t.strictSame([error.status, error.fault], [row.status, row.fault ?? 'caller'], code)
+    t.strictSame([error.status, error.fault], [row.status, row.fault ?? 'final'], code)
     t.strictSame(
       error.toBody(),
       { error: { message: row.message, type: row.type, code, param: null } },

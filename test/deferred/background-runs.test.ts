@@ -40,7 +40,7 @@ storeTest('frames that could not be stored are stored later, and count once', as
   })
   const response = { ...startedResponse(responsesStart()), id: 'resp_1', status: 'queued' as const }
   await runs.begin({
-    given: { keyId: 'key-1', response, input: [], itemIds: [] },
+    toKeep: { keyId: 'key-1', response, input: [], itemIds: [] },
     firstFrames: [frame(0)],
     failed: () => ({ ...response, status: 'failed' }),
     run: async (_signal, write) => {
@@ -85,7 +85,7 @@ storeTest(
     const begin = async (id: string, run: (response: ResponseObject) => Promise<void>): Promise<void> => {
       const response = { ...startedResponse(responsesStart()), id, status: 'queued' as const }
       await runs.begin({
-        given: { keyId: 'key-1', response, input: [], itemIds: [] },
+        toKeep: { keyId: 'key-1', response, input: [], itemIds: [] },
         firstFrames: [],
         failed: () => ({ ...response, status: 'failed' }),
         run: async () => {
@@ -166,7 +166,7 @@ storeTest('renewing the lease while a response is being stored does not end it',
     const id = `resp_${when}`
     const response = { ...startedResponse(responsesStart()), id, status: 'queued' as const }
     const beginning = runs.begin({
-      given: { keyId: 'key-1', response, input: [], itemIds: [] },
+      toKeep: { keyId: 'key-1', response, input: [], itemIds: [] },
       firstFrames: [],
       failed: () => ({ ...response, status: 'failed' }),
       run: async signal => {
@@ -219,7 +219,7 @@ storeTest('a response that is being stored is not cancelled by a renewal that mi
   const response = { ...startedResponse(responsesStart()), id: 'resp_1', status: 'queued' as const }
   let aborted: boolean | undefined
   await runs.begin({
-    given: { keyId: 'key-1', response, input: [], itemIds: [] },
+    toKeep: { keyId: 'key-1', response, input: [], itemIds: [] },
     firstFrames: [],
     failed: () => ({ ...response, status: 'failed' }),
     run: async signal => {
@@ -233,8 +233,8 @@ storeTest('a response that is being stored is not cancelled by a renewal that mi
 })
 
 storeTest('a result waits for an unavailable store', async (t, open) => {
-  let isAway = false
-  const store = new ResponseStore({ ...(await open()), storeFileIntact: () => !isAway }, rules)
+  let isUnreachable = false
+  const store = new ResponseStore({ ...(await open()), storeFileIntact: () => !isUnreachable }, rules)
   let failures = 0
   const runs = new BackgroundRuns(store, {
     events: { onEnd: () => undefined },
@@ -245,17 +245,17 @@ storeTest('a result waits for an unavailable store', async (t, open) => {
   const response = { ...startedResponse(responsesStart()), id: 'resp_1', status: 'queued' as const }
   runs.start()
   await runs.begin({
-    given: { keyId: 'key-1', response, input: [], itemIds: [] },
+    toKeep: { keyId: 'key-1', response, input: [], itemIds: [] },
     firstFrames: [frame(0)],
     failed: () => ({ ...response, status: 'failed' }),
     run: async (_signal, write) => {
-      isAway = true
+      isUnreachable = true
       write(frame(1))
       await runs.finish({ ...response, status: 'completed' })
     }
   })
   await until(() => failures > 9, 'the store to fail')
-  isAway = false
+  isUnreachable = false
   await runs.whenIdle()
   await runs.stop()
   t.equal(await store.status('key-1', 'resp_1'), 'completed')
@@ -275,7 +275,7 @@ storeTest('living processes renew their leases before others end their responses
     value: async (...args: Parameters<typeof failOrphans>) => {
       if (states.length === 0) {
         states.push('away')
-        throw new Error('the store is away')
+        throw new Error('the store is unreachable')
       }
       await failOrphans(...args)
       states.push(await store.status('key-1', 'resp_1'))

@@ -169,14 +169,14 @@ storeTest(
   'an answer that could not be stored is stored later, and not paid for again',
   async (t, open) => {
     const database = await open()
-    let isAway = false
-    const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isAway })
+    let isUnreachable = false
+    const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isUnreachable })
     await deferrals.store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
     let runs = 0
     let failures = 0
     const runner = new TaskRunner(deferrals, {
       run: async () => {
-        isAway = runs++ === 0
+        isUnreachable = runs++ === 0
         return { status: 200, body: '"paid"' }
       },
       keepMs: () => 60_000,
@@ -187,7 +187,7 @@ storeTest(
     })
     runner.start()
     await until(() => failures > 3, 'the store to fail')
-    isAway = false
+    isUnreachable = false
     const row = await eventually(
       async () => await rowOf(database),
       ({ state }) => state === 'done',
@@ -201,13 +201,13 @@ storeTest(
 
 storeTest('a stopping process tries once more to store an answer', async (t, open) => {
   const database = await open()
-  let isAway = false
-  const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isAway })
+  let isUnreachable = false
+  const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isUnreachable })
   await deferrals.store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
   let failures = 0
   const runner = new TaskRunner(deferrals, {
     run: async () => {
-      isAway = true
+      isUnreachable = true
       return { status: 200, body: '"paid"' }
     },
     keepMs: () => 60_000,
@@ -218,19 +218,19 @@ storeTest('a stopping process tries once more to store an answer', async (t, ope
   })
   runner.start()
   await until(() => failures === 2, 'the next look and the storing to fail')
-  isAway = false
+  isUnreachable = false
   await settles(runner.stop(), 'the runner to stop')
   t.match(await rowOf(database), { state: 'done', body: '"paid"' })
 })
 
 storeTest('a store that does not come back does not block a task forever', async (t, open) => {
   const database = await open()
-  let isAway = false
-  const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isAway })
+  let isUnreachable = false
+  const deferrals = await openDeferrals({ ...database, storeFileIntact: () => !isUnreachable })
   await deferrals.store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
   const runner = new TaskRunner(deferrals, {
     run: async () => {
-      isAway = true
+      isUnreachable = true
       return { status: 200, body: '{}' }
     },
     keepMs: () => 60_000,
@@ -238,7 +238,7 @@ storeTest('a store that does not come back does not block a task forever', async
     leaseMs: 30
   })
   runner.start()
-  await until(() => isAway, 'the task to run')
+  await until(() => isUnreachable, 'the task to run')
   await settles(runner.whenIdle(), 'the task to end')
   await runner.stop()
   t.match(await rowOf(database), { state: 'running', body: null })
@@ -247,7 +247,7 @@ storeTest('a store that does not come back does not block a task forever', async
 storeTest('a task of a living process is not run again when the store comes back', async (t, open) => {
   const database = await open()
   let nowMs = Date.now()
-  let isAway = false
+  let isUnreachable = false
   const clocked = { ...database, now: () => nowMs }
   const started: string[] = []
   const ended = withResolvers<void>()
@@ -271,14 +271,14 @@ storeTest('a task of a living process is not run again when the store comes back
   }
   await add('a')
   const runner = await runnerOn(clocked)
-  const other = await runnerOn({ ...clocked, storeFileIntact: () => !isAway })
+  const other = await runnerOn({ ...clocked, storeFileIntact: () => !isUnreachable })
   runner.start()
   await until(() => started.length === 1, 'the task to run')
-  isAway = true
+  isUnreachable = true
   other.start()
   await until(() => failures === 1, 'the store to fail')
   nowMs += 2 * leaseMs // the lease could not be renewed
-  isAway = false
+  isUnreachable = false
   await add('b')
   other.poll()
   await until(() => started.length > 1, 'another task')

@@ -29,7 +29,7 @@ t.test('the table lists every metric of the gateway, and no others', async t => 
   const empty = { bounds: [], counts: [0], sum: 0 }
   const silent = (): void => undefined
   const coordination = {
-    load: () => ({ isAway: false, decidedAlone: 0, commands: empty }),
+    load: () => ({ isUnreachable: false, decidedAlone: 0, commands: empty }),
     cooldowns: { listen: silent, report: silent },
     notifyOfTasks: silent,
     onTasks: silent

@@ -67,7 +67,7 @@ async function allFamilies (t: Test): Promise<Family[]> {
   const times = { bounds: [1], counts: [1, 1], sum: 3 }
   const silent = (): void => undefined
   const coordination = {
-    load: () => ({ isAway: false, decidedAlone: 0, commands: times }),
+    load: () => ({ isUnreachable: false, decidedAlone: 0, commands: times }),
     cooldowns: { listen: silent, report: silent },
     notifyOfTasks: silent,
     onTasks: silent

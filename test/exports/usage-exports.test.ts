@@ -246,8 +246,8 @@ storeTest(
   async (t, open) => {
     const database = await open()
     const [folder, clock] = [folderOf(t), { ms: begin }]
-    let isAway = true
-    const bucket = await openBucket(t, () => (isAway ? [503, 'ServiceUnavailable'] : undefined))
+    let isUnreachable = true
+    const bucket = await openBucket(t, () => (isUnreachable ? [503, 'ServiceUnavailable'] : undefined))
     const work = join(t.testdirName, 'work')
     mkdirSync(work)
     const s3: ExportTarget = {
@@ -297,7 +297,7 @@ storeTest(
       'the second wait'
     )
     t.equal(bucket.requests.length, 2, 'later windows wait for the first')
-    isAway = false
+    isUnreachable = false
     clock.ms += 5000
     await lookUntil(() => exports.counts.get('cloud')?.written === 2, 'both files')
     await until(() => exports.failures.size === 0, 'the failure to be over')
@@ -322,7 +322,7 @@ storeTest('while a file is written, trying again does not begin it a second time
   const slow: ExportTarget['destination'] = {
     ...destination,
     publish: async (...file) => {
-      if (++attempts === 1) throw new Error('the bucket is away')
+      if (++attempts === 1) throw new Error('the bucket is unreachable')
       begun()
       await released
       await destination.publish(...file)
@@ -335,7 +335,7 @@ storeTest('while a file is written, trying again does not begin it a second time
   await one.run()
   const two = exportsAt(t, database, clock, { files: hourly(folder) })
   two.poll()
-  await until(() => two.failures.get('files') === 'the bucket is away', 'what failed elsewhere')
+  await until(() => two.failures.get('files') === 'the bucket is unreachable', 'what failed elsewhere')
 
   clock.ms += 2000
   one.poll()

@@ -774,7 +774,7 @@ t.test(
     t.teardown(upstream.close)
     const coordination: GatewayCoordination = {
       answers: new SharedAnswers(server),
-      load: () => ({ isAway: false, decidedAlone: 0, commands: { bounds: [], counts: [0], sum: 0 } }),
+      load: () => ({ isUnreachable: false, decidedAlone: 0, commands: { bounds: [], counts: [0], sum: 0 } }),
       cooldowns: { listen: () => undefined, report: () => undefined },
       notifyOfTasks: () => undefined,
       onTasks: () => undefined

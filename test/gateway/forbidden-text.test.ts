@@ -718,7 +718,11 @@ for (const [kind, stageOf] of Object.entries(kinds)) {
     const { send } = await start(t, await stageOf(t, 'mask'), {
       coordination: {
         answers,
-        load: () => ({ isAway: false, decidedAlone: 0, commands: { bounds: [], counts: [0], sum: 0 } }),
+        load: () => ({
+          isUnreachable: false,
+          decidedAlone: 0,
+          commands: { bounds: [], counts: [0], sum: 0 }
+        }),
         cooldowns: { listen: () => undefined, report: () => undefined },
         notifyOfTasks: () => undefined,
         onTasks: () => undefined

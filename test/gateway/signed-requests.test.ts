@@ -213,7 +213,7 @@ t.test('encrypted reasoning returns to its account, although every signature dif
 t.test('an error of the signer counts as a provider failure', async t => {
   const failures: Array<[() => CredentialHeaders, number, string]> = [
     [() => { throw new ProviderFailure({ kind: 'credential' }) }, 502, 'upstream_auth_failed'],
-    [() => { throw new Error('the token server is away') }, 502, 'upstream_unreachable']
+    [() => { throw new Error('the token server is unreachable') }, 502, 'upstream_unreachable']
   ]
   for (const [sign, status, code] of failures) {
     const { api, accepted } = await signed(t, () => ({}), accountId => ({ accountId, sign }))

@@ -280,7 +280,7 @@ const image = new Blob([new Uint8Array(png)])
 
 const sandbox = { model: 'sandbox/echo', messages: 'Hello there.' }
 
-t.test('chat', async () => {
+t.test('chat completions are as documented', async () => {
   const tools = [
     {
       type: 'function',
@@ -317,7 +317,7 @@ t.test('chat', async () => {
   }
 })
 
-t.test('completions', async () => {
+t.test('text completions are as documented', async () => {
   for (const stream of [false, true]) {
     await post('/v1/completions', {
       model: 'sandbox/echo',
@@ -331,7 +331,7 @@ t.test('completions', async () => {
   }
 })
 
-t.test('responses', async t => {
+t.test('responses are as documented', async t => {
   const server = await startToolServer(t)
   const tools = [
     { type: 'function', name: 'get_weather', parameters: { type: 'object' } },
@@ -351,7 +351,7 @@ t.test('responses', async t => {
   }
 })
 
-t.test('stored responses', async () => {
+t.test('stored responses are as documented', async () => {
   await post('/v1/responses/input_tokens', { model: 'sandbox/echo', input: 'Hello.' })
   await post('/v1/responses/compact', { model: 'sandbox/echo', input: 'Hello.' })
   await post('/v1/responses/compact', { model: 'openai/m', input: 'Hello.' })
@@ -435,7 +435,7 @@ t.test('chat with tools of tool servers', async t => {
   }
 })
 
-t.test('deferred completions', async t => {
+t.test('deferred completions are as documented', async t => {
   const id = async (model: string, messages = 'Hello.'): Promise<string> => {
     const receipt = (await (await post(chat, { model, messages, deferred: true })).json()) as {
       request_id: string
@@ -464,7 +464,7 @@ t.test('deferred completions', async t => {
   t.equal(await retrieve('unknown', 'delete'), 404)
 })
 
-t.test('messages', async t => {
+t.test('messages are as documented', async t => {
   const counted = async (model: string, headers: Record<string, string> = {}): Promise<number> =>
     (
       await post(
@@ -493,13 +493,13 @@ t.test('messages', async t => {
   }
 })
 
-t.test('embeddings', async () => {
+t.test('embeddings are as documented', async () => {
   for (const encoding_format of ['float', 'base64']) {
     await post('/v1/embeddings', { model: 'sandbox/embedding', input: ['a', 'b'], encoding_format })
   }
 })
 
-t.test('images', async () => {
+t.test('images are as documented', async () => {
   const prompt = 'A cat.'
   await post('/v1/images/generations', { model: 'sandbox/painter', prompt })
   await post('/v1/images/generations', { model: 'sandbox/painter', prompt, stream: true, partial_images: 1 })
@@ -509,7 +509,7 @@ t.test('images', async () => {
   await form('/v1/images/variations', { model: 'sandbox/painter', image })
 })
 
-t.test('audio', async () => {
+t.test('speech and transcripts are as documented', async () => {
   const speech = { model: 'sandbox/speaker', input: 'Hello.', voice: 'any' }
   for (const response_format of ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm']) {
     await post('/v1/audio/speech', { ...speech, response_format })
@@ -531,7 +531,7 @@ t.test('audio', async () => {
   await form('/v1/audio/transcriptions', { model: 'openai/gpt-4o-transcribe', file, 'include[]': 'logprobs' })
 })
 
-t.test('documents', async () => {
+t.test('pages of documents are as documented', async () => {
   await post('/v1/ocr', {
     model: 'sandbox/reader',
     document: { document_url: `data:image/png;base64,${png.toString('base64')}` }

@@ -6,7 +6,7 @@ import type { Database } from '../../lib/stores/database.ts'
 import { reasonOf, requestOf } from '../support/limits.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { pruneUsage } from '../../lib/stores/sqlite/prune-usage.ts'
-import { usedSince } from '../../lib/usage/spending.ts'
+import { usedBetween } from '../../lib/usage/spending.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { eventually, until } from '../support/until.ts'
@@ -509,8 +509,8 @@ t.test('spending is known after a restart, pruned or not', async t => {
   const third = await open()
   t.equal(await ask(third), 402)
   const day = dayMs * Math.floor(Date.now() / dayMs)
-  t.equal(await usedSince(database.query, 'nanoUsd', 'key-2', day, day + dayMs), 26_000)
-  t.equal(await usedSince(database.query, 'nanoUsd', 'key-2', day + dayMs, day + 2 * dayMs), 0)
+  t.equal(await usedBetween(database.query, 'nanoUsd', 'key-2', day, day + dayMs), 26_000)
+  t.equal(await usedBetween(database.query, 'nanoUsd', 'key-2', day + dayMs, day + 2 * dayMs), 0)
 })
 
 t.test('unreadable usage records do not delay calls', async t => {

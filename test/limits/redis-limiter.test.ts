@@ -52,7 +52,7 @@ const admitted = (decisions: readonly KeyDecision[]): number =>
 
 async function away (redis: TestRedis, nodes: readonly Node[]): Promise<void> {
   await redis.kill()
-  await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
+  await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be unreachable')
 }
 
 async function back (redis: TestRedis, nodes: readonly Node[]): Promise<void> {
@@ -322,7 +322,7 @@ t.test('while Redis is unavailable', { skip: noRedis }, async t => {
     }
     const open = await limiter.reserve(wanted)
     redis.process().kill('SIGSTOP') // its own reservation remains
-    await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
+    await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be unreachable')
     recorded = 500
     if (open.admitted) limiter.settle(open.reservation, { tokens: 0, nanoUsd: 500 })
     redis.process().kill('SIGCONT')
@@ -342,7 +342,7 @@ t.test('while Redis is unavailable', { skip: noRedis }, async t => {
       'that keeps its data',
       async (nodes: readonly Node[]) => {
         redis.process().kill('SIGSTOP')
-        await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
+        await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be unreachable')
       },
       async (nodes: readonly Node[]) => {
         redis.process().kill('SIGCONT')
@@ -409,7 +409,7 @@ t.test('while Redis is unavailable', { skip: noRedis }, async t => {
     const ended = await one.limiter.reserve({ ...wanted, nanoUsd: 400 })
     redis.process().kill('SIGSTOP')
     if (ended.admitted) one.limiter.settle(ended.reservation, { tokens: 0, nanoUsd: 250 })
-    await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be away')
+    await until(() => nodes.every(({ server }) => !server.isUp), 'Redis to be unreachable')
     redis.process().kill('SIGCONT')
     await until(() => nodes.every(({ server }) => server.isUp), 'Redis to be back')
     t.equal(reasonOf(await two.limiter.reserve({ ...wanted, nanoUsd: 751 })), 'budget_too_small')

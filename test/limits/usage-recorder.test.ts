@@ -144,7 +144,7 @@ storeTest(
     t.same(
       Object.keys(readBegunRow([])).toSorted(),
       Object.keys(interrupted[0] ?? {}).toSorted(),
-      'the short row has every column'
+      'the begun row has every column'
     )
   }
 )
@@ -208,7 +208,7 @@ storeTest('a call journaled when it was sent becomes one row with its usage', as
   const { recorder, rows } = await start(t, open)
   const ended = call({ ...begun, usage: { total: usage } })
   recorder.journalSent(ended)
-  const { row: { id } } = ended.record.journaled as JournaledCall // of the short row
+  const { row: { id } } = ended.record.journaled as JournaledCall // of the begun row
   ended.record.end.outcome = 'ok'
   await recorder.journalAnswer(ended)
   recorder.end(ended)

@@ -67,7 +67,7 @@ t.test('ten turns is the default', async t => {
 
 t.test('the request limits the calls of all turns together', async t => {
   const loop = new LoopBounds(limits, { max_tool_calls: 3 })
-  const refusal = 'The request allows no more tool calls.'
+  const refusal = 'The limit `max_tool_calls` of the request has been reached.'
   t.same(
     [2, 2, 1].map(count => loop.admit(calls(count))),
     [[undefined, undefined], [undefined, refusal], [refusal]]
@@ -90,7 +90,7 @@ t.test(
       undefined,
       identical,
       undefined,
-      'The request allows no more tool calls.'
+      'The limit `max_tool_calls` of the request has been reached.'
     ])
     t.equal(loop.stopReason([call('b')], state()), undefined, 'one that was not run is not counted')
     t.equal(

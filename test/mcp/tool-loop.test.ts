@@ -247,14 +247,14 @@ t.test('approval of a call at an unavailable server runs no tool of another one'
         toolName: 'look',
         arguments: {},
         isError: true,
-        result: 'Its server does not offer this tool now.'
+        result: 'The tool server no longer offers this tool.'
       },
       { approvalId: 'mcpr_mine', serverName: 'mine', isError: false }
     ]
   )
   t.match(turnCalls[0]?.request.messages, [
     {},
-    { content: 'The tool was not called: Its server does not offer this tool now.' },
+    { content: 'The tool was not called: The tool server no longer offers this tool.' },
     {},
     { content: 'look: seen' }
   ])
@@ -286,7 +286,7 @@ t.test('guards on tool calls also inspect calls that the loop did not run', asyn
   )
   t.match(
     events.flatMap(event => (event.type === 'tool-result' ? [event.result] : [])),
-    [{ arguments: { place: replacement }, result: 'The answer ended before it (max_turns).' }]
+    [{ arguments: { place: replacement }, result: 'The tool loop stopped before this call (max_turns).' }]
   )
 })
 

@@ -343,7 +343,7 @@ t.test('an invalid body is refused with its own status', async t => {
   t.equal(bomb.status, 413, 'within the limit of what it unpacks to')
 })
 
-t.test('unknown paths and methods', async t => {
+t.test('unknown paths are 404, other methods 405, and only /livez needs no key', async t => {
   const { api } = await start(t, answering(['x']))
   const missing = await api.post('/v2/nothing', {})
   t.equal(missing.status, 404)

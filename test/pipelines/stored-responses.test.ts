@@ -934,7 +934,7 @@ t.test(
         arguments: '{"message":"1b"}',
         status: 'failed',
         output: null,
-        error: { content: [{ text: 'The request allows no more tool calls.' }] }
+        error: { content: [{ text: 'The limit `max_tool_calls` of the request has been reached.' }] }
       },
       { type: 'message', content: [{ text: 'done' }] }
     ])
@@ -1110,7 +1110,7 @@ t.test('MCP tool calls that a loop limit prevents are shown as failed', async t 
     server_label: 'mine',
     name: 'echo',
     status: 'failed',
-    error: { content: [{ text: /^The answer ended before it \(max_turns\)/ }] }
+    error: { content: [{ text: /^The tool loop stopped before this call \(max_turns\)/ }] }
   }
   t.match(answer, {
     status: 'completed',

@@ -46,7 +46,7 @@ t.test("each kind of failure maps to an error; with the caller's own key, refusa
     t.same([ours.status, ours.code], [status, code], kind)
     t.same([forOwner.status, forOwner.code], theirs, `${kind} with a key of the caller`)
   }
-  t.equal(callerError(new ProviderFailure({ kind: 'rejected' })).fault, 'caller', 'not worth another attempt')
+  t.equal(callerError(new ProviderFailure({ kind: 'rejected' })).fault, 'final', 'not worth another attempt')
 })
 
 t.test(

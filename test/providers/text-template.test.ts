@@ -17,6 +17,7 @@ import { ask as chatAsk } from '../support/chat-completions.ts'
 import { googleAsk } from '../support/google.ts'
 import { printedAnswer, type PrintedAnswer } from '../support/printed-answer.ts'
 import { cutAt } from '../support/read-pieces.ts'
+import { rounds } from '../support/rounds.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Adapter, AdapterInput, StreamReader } from '../../lib/providers/provider.ts'
@@ -237,10 +238,10 @@ for (const [name, dialect] of Object.entries(dialects)) {
         if (answer.failure !== undefined) failures++
         assert.deepEqual(answer, parsed)
       }),
-      { numRuns: 400 }
+      { numRuns: rounds(400) }
     )
-    t.ok(fits > 500, `${fits} texts were not parsed`)
-    t.ok(failures > 20, `${failures} failed`)
+    t.ok(fits > rounds(500), `${fits} texts were not parsed`)
+    t.ok(failures > rounds(20), `${failures} failed`)
   })
 }
 

@@ -11,6 +11,7 @@ import { holdsAsync } from '../support/property.ts'
 import { messagesIn, type Json } from '../support/conversations.ts'
 import { ticksDuring } from '../support/ticks-during.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
+import { rounds } from '../support/rounds.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
 
@@ -206,7 +207,7 @@ for (const [name, { dialect, kinds, texts, textOf }] of Object.entries(dialects)
             return to === expected && deep[0] === expected
           }
         ),
-        { numRuns: 150 }
+        { numRuns: rounds(150) }
       )
     })
   }

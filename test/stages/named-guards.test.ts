@@ -230,7 +230,7 @@ t.test(
       t.equal(refused.status, 503, to)
       t.match(
         await refused.text(),
-        /Calls of this key must pass the guard `gone`, which is not in the configuration/,
+        /Calls of this key must be inspected by the guard `gone`, which is not in the configuration/,
         to
       )
       const hasFile = Object.values(body).some(value => value instanceof File)

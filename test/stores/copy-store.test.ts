@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { copyStore, type CopyProgress } from '../../lib/stores/copy-store.ts'
-import { usedSince } from '../../lib/usage/spending.ts'
+import { usedBetween } from '../../lib/usage/spending.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { storeTest } from '../support/stores.ts'
@@ -79,7 +79,7 @@ storeTest(
       await to.query.selectFrom('usage').selectAll().orderBy('at_ms').execute(),
       await from.query.selectFrom('usage').selectAll().orderBy('at_ms').execute()
     )
-    t.equal(await usedSince(to.query, 'nanoUsd', 'key-1', 0, 86_400_000), 5)
+    t.equal(await usedBetween(to.query, 'nanoUsd', 'key-1', 0, 86_400_000), 5)
   }
 )
 

@@ -8,7 +8,7 @@ import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import { migrations } from '../../lib/stores/migrations.ts'
 import { migrate } from '../../lib/stores/sqlite/migrate.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
-import { usedSince } from '../../lib/usage/spending.ts'
+import { usedBetween } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { Test } from 'tap'
 
@@ -171,7 +171,7 @@ t.test('a row written twice is stored and counted once', async t => {
   ])
   insertUsage(database, [usageRowOf(1), usageRowOf(4)])
   t.equal(await countOf(database), 4)
-  t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 0, Date.now()), 20)
+  t.equal(await usedBetween(database.query, 'nanoUsd', 'key-1', 0, Date.now()), 20)
 })
 
 t.test('spending before a migration is known after it', async t => {
@@ -188,6 +188,6 @@ t.test('spending before a migration is known after it', async t => {
   old.close()
   const database = await open(t, directory)
   t.equal(await countOf(database), 2)
-  t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 86_400_000, 172_800_000), 107)
-  t.equal(await usedSince(database.query, 'nanoUsd', 'key-1', 0, 172_800_000), 1107)
+  t.equal(await usedBetween(database.query, 'nanoUsd', 'key-1', 86_400_000, 172_800_000), 107)
+  t.equal(await usedBetween(database.query, 'nanoUsd', 'key-1', 0, 172_800_000), 1107)
 })

@@ -1,4 +1,4 @@
-import { usedSince } from '../../lib/usage/spending.ts'
+import { usedBetween } from '../../lib/usage/spending.ts'
 import { dayMs, dayOf } from '../../lib/core/day.ts'
 import { Durations } from '../../lib/stores/percentiles.ts'
 import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
@@ -110,7 +110,7 @@ storeTest('the cost of rows is added once to their day and key', async (t, open)
   await store.insertUsage(rows)
   await store.insertUsage(rows.slice(0, 2))
   const spent = async (key: string, fromMs: number, untilMs: number): Promise<number> =>
-    await usedSince(store.query, 'nanoUsd', key, fromMs, untilMs)
+    await usedBetween(store.query, 'nanoUsd', key, fromMs, untilMs)
   t.same(
     [
       await spent('key-1', 0, dayOf(morning) + dayMs),
@@ -126,7 +126,7 @@ storeTest('an invalid row rolls back the rows before it and their sums', async (
   const store = await open()
   // the types do not allow it
   await t.rejects(store.insertUsage([usageRowOf(1), usageRowOf(2, { endpoint: null as unknown as string })]))
-  t.equal(await usedSince(store.query, 'nanoUsd', 'key-1', 0, Date.now()), 0)
+  t.equal(await usedBetween(store.query, 'nanoUsd', 'key-1', 0, Date.now()), 0)
 })
 
 storeTest('rows of many keys are written in several turns, each once', async (t, open) => {
@@ -263,7 +263,7 @@ storeTest(
       openRow(at(17), { cost_nano_usd: null })
     ]
     t.equal(await store.insertUsage(opened), 3)
-    t.equal(await usedSince(store.query, 'nanoUsd', 'key-1', 0, Infinity), 20)
+    t.equal(await usedBetween(store.query, 'nanoUsd', 'key-1', 0, Infinity), 20)
     t.equal(await store.insertUsage([...ended, ...opened]), 25)
     t.equal(await store.insertUsage(opened), 0, 'the other way round nothing changes')
     t.equal(await store.insertUsage(ended), 0)
@@ -272,7 +272,7 @@ storeTest(
       stored.map(row => ({ ...row })),
       ended
     )
-    t.equal(await usedSince(store.query, 'nanoUsd', 'key-1', 0, Infinity), 25 * 5000)
+    t.equal(await usedBetween(store.query, 'nanoUsd', 'key-1', 0, Infinity), 25 * 5000)
     const sums = {
       key_id: 'key-1',
       model: 'a/1',
@@ -309,7 +309,7 @@ storeTest('of two rows of an open call the later counts, in whichever order they
       [{ completion_tokens: 70 }],
       key
     )
-    t.equal(await usedSince(store.query, 'nanoUsd', key, 0, Infinity), 700)
+    t.equal(await usedBetween(store.query, 'nanoUsd', key, 0, Infinity), 700)
   }
   const { calls, errors } = await store.query
     .selectFrom('usage_rollups')
@@ -333,7 +333,7 @@ storeTest('concurrent writers that replace the row of an open call count it once
         await retryWhenLocked(async () => await writer.insertUsage(number % 2 === 0 ? ended : known))
     )
   )
-  t.equal(await usedSince(store.query, 'nanoUsd', 'key-1', 0, Infinity), 50 * 5000)
+  t.equal(await usedBetween(store.query, 'nanoUsd', 'key-1', 0, Infinity), 50 * 5000)
   const rollups = await store.query
     .selectFrom('usage_rollups')
     .select(['model', 'calls', 'errors', 'cost_nano_usd'])

@@ -2,7 +2,7 @@ import { CompiledQuery, sql } from 'kysely'
 import { dayMs } from '../../lib/core/day.ts'
 import { isSqlite } from '../../lib/stores/database.ts'
 import { endUsersOfMonth, endUsersQuery, prunePartySpending } from '../../lib/stores/party-spending.ts'
-import { usedSince } from '../../lib/usage/spending.ts'
+import { usedBetween } from '../../lib/usage/spending.ts'
 import { storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
 
@@ -66,5 +66,5 @@ storeTest('sums of end users expire after 400 days, and those of tags keep their
       [1440, 'tag:a', 401]
     ]
   )
-  t.equal(await usedSince(database.query, 'nanoUsd', 'tag:a', 0, 800 * dayMs), 111)
+  t.equal(await usedBetween(database.query, 'nanoUsd', 'tag:a', 0, 800 * dayMs), 111)
 })

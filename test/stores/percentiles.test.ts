@@ -1,6 +1,6 @@
 import t from 'tap'
 import { sql } from 'kysely'
-import { bucketOf, bucketSql, Durations, takenBackSql } from '../../lib/stores/percentiles.ts'
+import { bucketOf, bucketSql, Durations, negatedCountsSql } from '../../lib/stores/percentiles.ts'
 import { openSqlite } from '../../lib/stores/sqlite/open.ts'
 import { storeTest } from '../support/stores.ts'
 
@@ -55,7 +55,7 @@ storeTest('subtracted counts leave no trace', async (t, open) => {
   const { query } = await open()
   for (const text of ['80:10', '80:10,113:10,80:-10', '9:-4']) {
     const { rows: [row] } = await sql<{ taken: string }>`
-      select ${sql.raw(takenBackSql('text'))} as taken from (select cast(${text} as text) as text) as counts`
+      select ${sql.raw(negatedCountsSql('text'))} as taken from (select cast(${text} as text) as text) as counts`
       .execute(query)
     t.equal(new Durations(`${text},${row?.taken}`).text(), null, text)
   }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dayMs } from '../../lib/core/day.ts'
-import { usedSince } from '../../lib/usage/spending.ts'
+import { usedBetween } from '../../lib/usage/spending.ts'
 import { startStallingProxy } from '../support/stalling-proxy.ts'
 import { noPostgres, postgresPlace } from '../support/stores.ts'
 import { until } from '../support/until.ts'
@@ -118,7 +118,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
       3
     )
     t.same(await filled(one), ['usage_2026_03', 'usage_2026_04', 'usage_2026_05'])
-    t.equal(await usedSince(one.query, 'nanoUsd', 'key-1', 0, march + 3 * month), 15)
+    t.equal(await usedBetween(one.query, 'nanoUsd', 'key-1', 0, march + 3 * month), 15)
   })
 
   await t.test(
@@ -136,7 +136,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
         1,
         'and the next attempt makes the month again'
       )
-      t.equal(await usedSince(one.query, 'nanoUsd', 'key-1', 0, march + 3 * month), 40)
+      t.equal(await usedBetween(one.query, 'nanoUsd', 'key-1', 0, march + 3 * month), 40)
       const { sql } = await import('kysely')
       await sql`analyze usage`.execute(one.query)
       await one.pruneUsage({ keepDays: 3650, keepRows: 1 }, march + 2 * month)
@@ -157,7 +157,7 @@ t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
     await database.insertUsage(
       [1, 2].map(number => usageRowOf(number, { cost_nano_usd: Number.MAX_SAFE_INTEGER }))
     )
-    await t.rejects(usedSince(database.query, 'nanoUsd', 'key-1', 0, Date.now()), RangeError)
+    await t.rejects(usedBetween(database.query, 'nanoUsd', 'key-1', 0, Date.now()), RangeError)
   })
 
   await t.test('a query that takes too long ends, and its connection with it', async t => {

@@ -3,7 +3,7 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { dayMs } from '../../lib/core/day.ts'
 import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { pruneUsage } from '../../lib/stores/sqlite/prune-usage.ts'
-import { usedSince } from '../../lib/usage/spending.ts'
+import { usedBetween } from '../../lib/usage/spending.ts'
 import { hourMs } from '../../lib/stores/usage-rollups.ts'
 import { storeTest } from '../support/stores.ts'
 import { usageRowOf } from '../support/usage.ts'
@@ -29,7 +29,7 @@ t.test('rows are kept for a number of days and up to a count; their cost is not 
     )
   }
   const count = async (): Promise<number> => (await query.selectFrom('usage').selectAll().execute()).length
-  const cost = async (key: string): Promise<number> => await usedSince(query, 'nanoUsd', key, 0, nowMs)
+  const cost = async (key: string): Promise<number> => await usedBetween(query, 'nanoUsd', key, 0, nowMs)
   t.same([await cost('a'), await cost('b')], [400, 400])
   await pruneUsage(query, { keepDays: 40, keepRows: 5000 }, nowMs)
   t.equal(await count(), 480)
@@ -38,7 +38,7 @@ t.test('rows are kept for a number of days and up to a count; their cost is not 
   await pruneUsage(query, { keepDays: 40, keepRows: 100 }, nowMs)
   t.equal(await count(), 100)
   t.same([await cost('a'), await cost('b')], [400, 400])
-  t.equal(await usedSince(query, 'nanoUsd', 'a', 0, dayMs), 4, 'by day')
+  t.equal(await usedBetween(query, 'nanoUsd', 'a', 0, dayMs), 4, 'by day')
 })
 
 /** Returns how many ledger rows a query skips. */

@@ -5,8 +5,8 @@
 export const allRounds = process.env['HEADGATE_TEST_ROUNDS'] === 'all'
 
 /**
- * Why a long test does not run, if it does not: one that builds a release, compares whole gateways under load,
- * fills a small heap, or kills processes again and again.
+ * Why a long test does not run, if it does not: one that builds a release, compares whole gateways under
+ * load, fills a small heap, or kills processes again and again.
  */
 export const shortRun = allRounds ? false : 'HEADGATE_TEST_ROUNDS is not `all`'
 

@@ -120,19 +120,19 @@ export function failingAt (
   kind: 'InsertQueryNode' | 'SelectQueryNode',
   table: keyof Tables
 ): { readonly plugin: KyselyPlugin, readonly release: () => void } {
-  let isAway = true
+  let isUnreachable = true
   const plugin: KyselyPlugin = {
     transformQuery: ({ node }) => {
       const tables = node.kind === 'InsertQueryNode'
         ? [node.into]
         : node.kind === 'SelectQueryNode' ? node.from?.froms ?? [] : []
       const isOnTable = tables.some(one => JSON.stringify(one).includes(`"${table}"`))
-      if (isAway && node.kind === kind && isOnTable) {
+      if (isUnreachable && node.kind === kind && isOnTable) {
         throw new StoreError('store', new Error('the connection was lost'))
       }
       return node
     },
     transformResult: async ({ result }) => result
   }
-  return { plugin, release: () => { isAway = false } }
+  return { plugin, release: () => { isUnreachable = false } }
 }

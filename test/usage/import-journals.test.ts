@@ -255,7 +255,7 @@ storeTest(
       })
       const call: Call = { ...routedCall({}), record }
       const begun = printBegunRow(call, models)
-      t.equal(begun === undefined, index < 3, 'a short row has no place for it')
+      t.equal(begun === undefined, index < 3, 'a begun row has no place for it')
       return begun?.line ?? printLine(usageRow(call, models, undefined, 'interrupted') as UsageRow).trimEnd()
     })
     writeFileSync(join(database.directory, 'usage-a.jsonl'), rows.map(row => `${row}\n`).join(''))

@@ -2,7 +2,7 @@ import t from 'tap'
 import { dayMs } from '../../lib/core/day.ts'
 import { periodAt, type Window } from '../../lib/limits/windows.ts'
 import { quarterMs } from '../../lib/stores/party-spending.ts'
-import { isSummedUnit, usedSince } from '../../lib/usage/spending.ts'
+import { isSummedUnit, usedBetween } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { storeTest } from '../support/stores.ts'
 import { randomFrom } from '../support/limits.ts'
@@ -16,7 +16,7 @@ storeTest(
       [0, 1, 2].map(day => usageRowOf(day, { at_ms: day * dayMs + 5, cost_nano_usd: 10 ** day }))
     )
     const spent = async (fromMs: number, untilMs: number, key = 'key-1'): Promise<number> =>
-      await usedSince(database.query, 'nanoUsd', key, fromMs, untilMs)
+      await usedBetween(database.query, 'nanoUsd', key, fromMs, untilMs)
     t.equal(await spent(0, 3 * dayMs), 111)
     t.equal(await spent(dayMs, dayMs + 5), 0)
     t.equal(await spent(dayMs, dayMs + 6), 10)
@@ -32,8 +32,8 @@ storeTest('images are added up by day, over all keys of a project', async (t, op
   await database.insertUsage(
     [0, 1, 2].map(day => usageRowOf(day, { at_ms: day * dayMs + 5, images: 10 ** day }))
   )
-  t.equal(await usedSince(database.query, 'images', 'key-1', dayMs, 3 * dayMs), 110)
-  t.equal(await usedSince(database.query, 'images', 'other', dayMs, 3 * dayMs), 0)
+  t.equal(await usedBetween(database.query, 'images', 'key-1', dayMs, 3 * dayMs), 110)
+  t.equal(await usedBetween(database.query, 'images', 'other', dayMs, 3 * dayMs), 0)
 })
 
 storeTest(
@@ -57,17 +57,17 @@ storeTest(
     )
     for (const unit of ['nanoUsd', 'images'] as const) {
       t.equal(
-        await usedSince(database.query, unit, 'key-1', dayMs + 18 * hour, 3 * dayMs),
+        await usedBetween(database.query, unit, 'key-1', dayMs + 18 * hour, 3 * dayMs),
         111_110,
         'whole hours'
       )
       t.equal(
-        await usedSince(database.query, unit, 'key-1', dayMs + 18 * hour + 30 * minute, 3 * dayMs),
+        await usedBetween(database.query, unit, 'key-1', dayMs + 18 * hour + 30 * minute, 3 * dayMs),
         111_100,
         'half an hour'
       )
       const used = async (fromMs: number, endMs: number): Promise<number> =>
-        await usedSince(database.query, unit, 'key-1', fromMs, endMs)
+        await usedBetween(database.query, unit, 'key-1', fromMs, endMs)
       t.equal(await used(2 * dayMs, 3 * dayMs), 100_000, 'days')
       t.equal(await used(dayMs, dayMs + 18.5 * hour), 11, 'until half past')
       t.equal(await used(dayMs + 18.5 * hour, dayMs + 19 * hour), 100)
@@ -169,7 +169,7 @@ storeTest(
                 : row.parties !== null && (JSON.parse(row.parties) as string[]).includes(party))
           )
           .reduce((sum, row) => sum + (row.cost_nano_usd ?? 0), 0)
-        const read = await usedSince(
+        const read = await usedBetween(
           database.query,
           'nanoUsd',
           party,
@@ -183,7 +183,7 @@ storeTest(
     t.same(wrong.slice(0, 3), [])
     t.ok(checked > 400, `${checked} sums above 0`)
     t.equal(
-      await usedSince(database.query, 'images', 'tag:a', 0, Infinity),
+      await usedBetween(database.query, 'images', 'tag:a', 0, Infinity),
       0,
       'a tag has budgets and no other sums'
     )

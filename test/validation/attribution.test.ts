@@ -8,6 +8,7 @@ import { chatUpstreamAt, testGateway, testKey, upstreamAt } from '../support/gat
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { fillRecord } from '../support/fill-record.ts'
+import { rounds } from '../support/rounds.ts'
 
 const id = '0b7f1d3c-0a51-4a0e-9a52-2f3a3d1f6b7a'
 
@@ -285,7 +286,7 @@ t.test('the request keeps the strings, and the record the first 512 characters o
       return [name, text.slice(0, 512).toWellFormed().replace(/\p{Cc}/gu, '')] as const
     })
     t.same(record.caller.metadata, Object.fromEntries(recorded))
-  }), { numRuns: 200 })
+  }), { numRuns: rounds(200) })
 })
 
 t.test('guards inspect everything that was removed, and their result is recorded', t => {

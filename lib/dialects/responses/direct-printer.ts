@@ -8,7 +8,7 @@ import { endOfStream, keepAliveComment, sseFrame, type FramePrinter } from '../.
 import { shownResponse, storedResponse } from './direct-answer.ts'
 import { failedFields, startedResponse } from './response-object.ts'
 import { maxKeptLength, tooLong } from './kept-length.ts'
-import { Silence } from './silence.ts'
+import { PingCounter } from './ping-counter.ts'
 import { completeEvent } from './text-parts.ts'
 import type { GatewayError } from '../../core/errors.ts'
 import type { Call } from '../../core/call.ts'
@@ -36,7 +36,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   #translated: FramePrinter<ChatEvent> | undefined
   #hasBegun = false
   #sequence: number
-  readonly #silence = new Silence()
+  readonly #pings = new PingCounter()
   /** The response at the start of the stream. */
   #response: string | undefined
   /** The same as the caller gets it. */
@@ -67,7 +67,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
       else this.#translated = this.#translate()
     }
     if (this.#translated !== undefined) return this.#translated.print(events)
-    this.#silence.end()
+    this.#pings.end()
     let text = ''
     for (const event of events) if (event.type === 'direct-frame') text += this.#frame(event)
     return text
@@ -99,7 +99,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
 
   keepAlive (): string {
     if (this.#translated?.keepAlive !== undefined) return this.#translated.keepAlive()
-    if (!this.#hasBegun || !this.#silence.isEventDue()) return keepAliveComment
+    if (!this.#hasBegun || !this.#pings.isEventDue()) return keepAliveComment
     return sseFrame('keepalive', `{"type":"keepalive","sequence_number":${this.#sequence++}}`)
   }
 

@@ -5,7 +5,7 @@ import { printText } from '../../json/print-in-slices.ts'
 import { keptLength, maxKeptLength, tooLong } from './kept-length.ts'
 import { OutputItems } from './output-items.ts'
 import { failedFields, responseUsage, startedResponse } from './response-object.ts'
-import { Silence } from './silence.ts'
+import { PingCounter } from './ping-counter.ts'
 import { endOfStream, keepAliveComment, sseEvent, type FramePrinter } from '../../wire/sse-frames.ts'
 import type { ItemListener, TextPlace, WireEvent } from './output/open-item.ts'
 import type { AnswerStart } from '../dialect.ts'
@@ -32,7 +32,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   readonly #items: OutputItems
   #frames = ''
   #sequence = 0
-  readonly #silence = new Silence()
+  readonly #pings = new PingCounter()
   /** What precedes the text of a delta, for the place it was printed for. */
   #textFrame: { readonly place: TextPlace, readonly before: string } | undefined
 
@@ -82,7 +82,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   print (events: readonly ChatEvent[]): string {
-    this.#silence.end()
+    this.#pings.end()
     for (const event of events) {
       this.#kept += keptLength(event)
       if (this.#kept > maxKeptLength) throw tooLong()
@@ -102,7 +102,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   keepAlive (): string {
-    if (!this.#silence.isEventDue()) return keepAliveComment
+    if (!this.#pings.isEventDue()) return keepAliveComment
     this.event({ type: 'keepalive' })
     return this.#taken()
   }

@@ -13,7 +13,7 @@ import { readResponse } from './chat-response.ts'
 import { flatError, readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { AdapterOf, AdapterInput, DeferredReceipt } from '../provider.ts'
+import type { AdapterOf, AdapterInput, DeferralResult } from '../provider.ts'
 
 /** Ids that are safe as a path segment. */
 const plainId = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,256}$/
@@ -30,7 +30,7 @@ export const xaiDeferred: AdapterOf<'deferred'> = {
 }
 
 /** Reads the id, or the completion if xAI returns it immediately. */
-function readReceipt (body: unknown, input: AdapterInput<ChatInput>): Array<ResultEvent<DeferredReceipt>> {
+function readReceipt (body: unknown, input: AdapterInput<ChatInput>): Array<ResultEvent<DeferralResult>> {
   const receipt = objectOf(body)
   const id = receipt?.['request_id']
   if (typeof id === 'string' && plainId.test(id)) return [{ type: 'result', result: id }]

@@ -40,7 +40,7 @@ export function answerInBackground (
     const isStreamed = call.request.stream === true
     call.record.request.isDeferred = true
     await runs.begin({
-      given: { keyId: call.key.id, ...context.kept(queued) },
+      toKeep: { keyId: call.key.id, ...context.kept(queued) },
       firstFrames: isStreamed
         ? ['response.created', 'response.queued'].map((type, number) => frameOf(type, queued, number))
         : [],

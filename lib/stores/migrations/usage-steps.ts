@@ -1,6 +1,6 @@
 /** The usage ledger and its sums. */
 
-import { addedCountsSql, addedDurationsSql, bucketSql } from '../percentiles.ts'
+import { sumCountsSqlite, sumCountsPostgres, bucketSql } from '../percentiles.ts'
 import type { Migration } from './migration.ts'
 
 const group = 'key_id, model, provider, endpoint'
@@ -304,9 +304,9 @@ export const usageSteps: readonly Migration[] = [
       create index name_rollups_by_name on name_rollups
         (kind, name, from_ms, project_id, model, calls, cost_nano_usd);
       delete from name_rollups where name = '' and kind <> 'tagged';
-      ${sumAllNames(addedCountsSql)}`,
+      ${sumAllNames(sumCountsSqlite)}`,
     postgres: sql => sql.replace(
-      sumAllNames(addedCountsSql), sumAllNames(addedDurationsSql)
+      sumAllNames(sumCountsSqlite), sumAllNames(sumCountsPostgres)
     )
   }
 ]

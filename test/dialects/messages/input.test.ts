@@ -271,7 +271,7 @@ t.test('tools become functions; deferred ones are included once the client has f
   t.equal(read({ tools: [tool('later', { defer_loading: true })] }).input.tools, undefined)
 })
 
-t.test('the choice of tools', async t => {
+t.test('the choice of tools is translated', async t => {
   const tools = [tool('a'.repeat(100))]
   for (const [given, wanted] of [
     [{ type: 'auto' }, { tool_choice: 'auto' }],
@@ -295,7 +295,7 @@ t.test('the choice of tools', async t => {
   t.equal(context.toolNames.get(short), 'a'.repeat(100))
 })
 
-t.test('how a model is to think', async t => {
+t.test('the settings of thinking are translated', async t => {
   const rows: ReadonlyArray<readonly [Partial<MessagesRequest>, object]> = [
     [
       { thinking: { type: 'enabled', budget_tokens: 2000 } },

@@ -30,8 +30,8 @@ function usageWith (exports: Settings['usage']['exports']): { readonly usage: Se
 
 t.test('files are listed with their state, and a failure counts as degraded', async t => {
   const folder = join(t.testdirName, 'files')
-  let isAway = true
-  const bucket = await openBucket(t, () => (isAway ? [500, 'InternalError'] : undefined))
+  let isUnreachable = true
+  const bucket = await openBucket(t, () => (isUnreachable ? [500, 'InternalError'] : undefined))
   const place = await adminGateway(
     t,
     usageWith({
@@ -92,7 +92,7 @@ t.test('files are listed with their state, and a failure counts as degraded', as
     { labels: { target: 'warehouse', result: 'written' }, value: 0 },
     { labels: { target: 'warehouse', result: 'failed' }, value: 1 }
   ])
-  isAway = false
+  isUnreachable = false
   t.match(await send('POST /admin/v1/usage-exports/run', { target: 'warehouse' }), {
     status: 200,
     body: { target: 'warehouse', due: 1 }

@@ -90,7 +90,7 @@ t.test('an error status is mapped, and its message reaches only the caller who c
     code: 'upstream_invalid_request',
     status: 400,
     message: 'max_tokens: must be positive',
-    failure: 'caller'
+    failure: 'final'
   })
   row(400, said('invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum'), {
     code: 'context_length_exceeded',

@@ -107,7 +107,7 @@ t.test('an error status is mapped, and its message reaches only the caller who c
     status: 400,
     message: 'Unknown value',
     param: 'temperature',
-    failure: 'caller'
+    failure: 'final'
   })
   row(401, said('Incorrect API key provided: sk-abc***wxyz'), {
     status: 502,
@@ -128,7 +128,7 @@ t.test('an error status is mapped, and its message reaches only the caller who c
       error:
         'Content violates usage guidelines. Team: 01234567-89ab-cdef-0123-456789abcdef, API key ID: 01234567-89ab-cdef-0123-456789abcdef'
     },
-    { status: 403, failure: 'caller', message: /^(?!.*01234567)/ }
+    { status: 403, failure: 'final', message: /^(?!.*01234567)/ }
   )
   row(402, said('no balance'), { status: 503, code: 'upstream_quota_exhausted', failure: 'credential' })
   row(429, said('You exceeded your current quota', 'insufficient_quota', 'insufficient_quota'), {
@@ -176,10 +176,10 @@ t.test('an error status is mapped, and its message reaches only the caller who c
   }
   row(400, said('flagged', 'content_policy_violation'), {
     code: 'content_policy_violation',
-    failure: 'caller'
+    failure: 'final'
   })
   row(410, { error: 'Live search is deprecated' }, { status: 400, code: 'unsupported_parameter' })
-  row(422, { detail: 'bad' }, { status: 400, failure: 'caller' })
+  row(422, { detail: 'bad' }, { status: 400, failure: 'final' })
   const lists: ReadonlyArray<readonly [loc: unknown, message: string, param: string | undefined]> = [
     [['body', 'output_dimension'], 'output_dimension: Too large', 'output_dimension'],
     [['body', 'messages', 1, 'user', 'content'], 'messages[1]: Too large', 'messages[1]'],
@@ -194,7 +194,7 @@ t.test('an error status is mapped, and its message reaches only the caller who c
       { loc: ['body', 'other'], msg: 'y' }
     ]
     for (const body of [{ detail }, { object: 'error', message: { detail } }]) {
-      row(422, body, { status: 400, failure: 'caller', message, param })
+      row(422, body, { status: 400, failure: 'final', message, param })
     }
   }
   for (const detail of [[], [null], [{ loc: ['body', 'n'] }], [{ msg: 5 }]]) {

@@ -95,7 +95,7 @@ t.test('requests that would be answered wrongly are refused, naming the paramete
     ],
     [{ messages: [{ role: 'user', content: '' }] }, 'messages']
   ]
-  for (const [request, param, fault = 'caller'] of cases) {
+  for (const [request, param, fault = 'final'] of cases) {
     t.throws(() => googleBody(request), { name: 'GatewayError', status: 400, param, fault }, param)
   }
 })

@@ -58,7 +58,7 @@ t.test('an error status is mapped, and its message reaches only the caller who c
     status: 400,
     code: 'upstream_invalid_request',
     message: 'Temperature is 9.',
-    failure: 'caller',
+    failure: 'final',
     type: 'invalid_request_error'
   })
   row(400, [said(400, 'OUT_OF_RANGE', 'In a list.')], { status: 400, message: 'In a list.' })
@@ -72,7 +72,7 @@ t.test('an error status is mapped, and its message reaches only the caller who c
   row(400, said(400, 'FAILED_PRECONDITION', 'Please enable billing on your project.'), gatewayKey)
   row(400, said(400, 'FAILED_PRECONDITION', 'The cached content has expired.'), {
     status: 400,
-    failure: 'caller'
+    failure: 'final'
   })
   row(
     400,
@@ -93,7 +93,7 @@ t.test('an error status is mapped, and its message reaches only the caller who c
     code: 'model_not_found',
     param: 'model'
   })
-  row(400, { error: { message: { toString: 1 } } }, { status: 400, failure: 'caller' })
+  row(400, { error: { message: { toString: 1 } } }, { status: 400, failure: 'final' })
   row(404, '<html>AIzaSyA1234567890</html>', { status: 404, message: /^(?!.*html)/ })
   row(400, said(400, 'INVALID_ARGUMENT', 'Bad AIzaSyA12345678901 for project_number:4711 a@b.example'), {
     message: 'Bad [redacted] for project_number:[redacted] [redacted]'

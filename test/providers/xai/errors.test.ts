@@ -47,7 +47,7 @@ t.test('an error status blames the content, the field or the key, and identifies
   t.match(refused, {
     code: 'content_policy_violation',
     status: 400,
-    fault: 'caller',
+    fault: 'final',
     message: /SAFETY_CHECK_TYPE_BIO/
   })
   t.notMatch(JSON.stringify([refused.toBody(), refused.cause]), /canary/)

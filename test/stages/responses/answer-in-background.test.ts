@@ -62,7 +62,7 @@ t.test('the caller gets the queued response, and a later failure is in it', asyn
   t.match(queued, { status: 'queued', background: true, model: route.modelId, output: [] })
   t.equal(given.record.request.isDeferred, true)
   const [work] = begun.splice(0)
-  t.match(work?.given, { keyId: 'key', response: { id: queued.id } })
+  t.match(work?.toKeep, { keyId: 'key', response: { id: queued.id } })
   t.same(work?.firstFrames, [])
   t.match(work?.failed(new GatewayError('upstream_timeout')), {
     id: queued.id,

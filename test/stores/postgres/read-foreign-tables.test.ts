@@ -60,7 +60,7 @@ t.test(
   t.same(await query('select n from counter'), [{ n: 0 }])
 })
 
-t.test('an unreachable address', async t => {
+t.test('an unreachable address is reported', async t => {
   await t.rejects(
     readForeignTables(new Secret('postgres://user:secret@127.0.0.1:1/none'), 'App_', new Map()),
     /ECONNREFUSED/

@@ -2,7 +2,7 @@
 const pingsPerEvent = 4
 
 /** Counts the pings since the last output of a stream. */
-export class Silence {
+export class PingCounter {
   #pings = 0
 
   end (): void {
