@@ -182,7 +182,8 @@ export class ToolLoop {
     if (stop !== undefined) {
       return { stop, waiting: [], pending: this.#reportsTools ? await this.#texts.called(calls) : [] }
     }
-    const waiting = calls.filter(call => this.#needsApproval(call))
+    // Broken arguments are reported to the model: nobody can approve a call that it did not write.
+    const waiting = calls.filter(call => call.arguments !== undefined && this.#needsApproval(call))
     const end: LoopEnd = { stop, waiting, pending: [] }
     if (calls.length === 0) return end
     const runnable = calls.filter(call => !waiting.includes(call))

@@ -91,6 +91,7 @@ export function withApproved (request: ChatInput, ran: readonly FinishedToolCall
   const byId = new Map(ran.map(finished => [finished.call.id, finished]))
   return {
     ...request,
+    ...relaxToolChoice(request),
     messages: [...request.messages.map((message): Message => {
       const finished = message.role === 'tool' ? byId.get(message.tool_call_id) : undefined
       return finished === undefined ? message : asToolMessage(finished)

@@ -85,6 +85,8 @@ t.test('results replace the calls that waited for approval', async t => {
     messages[0],
     { role: 'tool', tool_call_id: '1', content: 'one' }
   ])
+  const forced = request({ messages, tool_choice: 'required' })
+  t.equal(withApproved(forced, [finished]).tool_choice, 'auto', 'the model may answer now')
 })
 
 t.test(

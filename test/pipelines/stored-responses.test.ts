@@ -837,6 +837,92 @@ t.test(
   }
 )
 
+t.test('an approved call runs as it was approved, though a guard masks it for the provider', async t => {
+  const server = await startToolServer(t)
+  const { api, histories } = await start(
+    t,
+    ({ text }) => text.includes('"role":"tool"') ? { pieces: [chatAnswer('done')] } : callsEcho('ada@example.com'),
+    {
+      ...withTools,
+      guards: [{ name: 'emails', use: 'pattern', at: ['request'], action: 'mask', patterns: ['email'] }]
+    }
+  )
+  const tools = [{ type: 'mcp', server_label: 'mine', server_url: server.url }]
+  const ask = async (body: object): Promise<Answer> =>
+    (await (await api.post('/v1/responses', { model, tools, ...body })).json()) as Answer
+  const question = { role: 'user', content: 'Use echo.' }
+  const { id, output } = await ask({ input: [question] })
+  const approval_request_id = output.at(-1)?.['id']
+  const consent = { type: 'mcp_approval_response', approval_request_id, approve: true }
+  const ran = { type: 'mcp_call', arguments: '{"message":"ada@example.com"}', approval_request_id, error: null }
+  for (const body of [
+    { input: [question, ...output, consent], store: false },
+    { input: [consent], previous_response_id: id }
+  ]) {
+    t.match((await ask(body)).output, [ran, { type: 'message' }])
+    t.match(histories().at(-1), [
+      { role: 'user' },
+      { role: 'assistant', tool_calls: [{ function: { arguments: '{"message":"[email]"}' } }] },
+      { role: 'tool' }
+    ])
+  }
+  t.equal(server.counts['tools/call'], 2)
+})
+
+t.test('a call with broken arguments is not offered for approval; the model is told', async t => {
+  const server = await startToolServer(t)
+  const broken = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{"message": "a' } }
+  const { api } = await start(
+    t,
+    ({ text }) => ({
+      pieces: [
+        text.includes('"role":"tool"')
+          ? chatAnswer('Sorry.')
+          : completionOf({ content: null, tool_calls: [broken] }, { finishReason: 'tool_calls' })
+      ]
+    }),
+    withTools
+  )
+  const tools = [{ type: 'mcp', server_label: 'mine', server_url: server.url }]
+  const answer = await api.post('/v1/responses', { model, tools, input: 'Use echo.' })
+  t.match(((await answer.json()) as Answer).output, [
+    { type: 'mcp_list_tools' },
+    { type: 'mcp_call', error: { content: [{ text: /must be a JSON object/ }] } },
+    { type: 'message' }
+  ])
+  t.equal(server.counts['tools/call'], undefined)
+})
+
+t.test('credentials of tool servers in items are not stored, and no provider gets the server', async t => {
+  const server = await startToolServer(t)
+  const direct = await fakeUpstream(openaiScript)
+  t.teardown(direct.close)
+  const { url, database } = await start(t)
+  const { api } = await gateway(t, database, url, {
+    ...withTools,
+    providers: [chatUpstreamAt(`${url}/v1`), upstreamAt(`${direct.url}/v1`, 'direct', 'openai')]
+  })
+  const secret = 'a-token-for-the-tool-server'
+  const mcp = { type: 'mcp', server_label: 'mine', server_url: server.url, require_approval: 'never' }
+  const look = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }
+  const added = {
+    type: 'additional_tools',
+    role: 'developer',
+    tools: [{ ...mcp, authorization: secret, headers: { 'x-key': secret } }, look]
+  }
+  const first = await api.post('/v1/responses', { model, input: [added, { role: 'user', content: 'Hi' }] })
+  t.equal(first.status, 200)
+  const { id } = (await first.json()) as Answer
+  const items = await (await api.get(`/v1/responses/${id}/input_items`)).text()
+  t.match(items, '"server_label":"mine"')
+  t.notMatch(items, secret)
+  const next = { model: 'direct/gpt-5', previous_response_id: id, input: 'Again' }
+  t.equal((await api.post('/v1/responses', next)).status, 200)
+  const [sent] = direct.requests
+  t.match(sent?.json, { input: [{ type: 'additional_tools', tools: [{ name: 'look' }] }, {}, {}, {}] })
+  t.notMatch(sent?.text, /"mcp"|a-token/)
+})
+
 t.test('no tool runs without approval because its server shares a label with another', async t => {
   const server = await startToolServer(t)
   const other = await startToolServer(t, {

@@ -14,7 +14,7 @@ import { isReference, noStoredInput, type StoredInput } from './stored-input.ts'
 import { readToolChoice, readTools, toolsOfItem } from './tools.ts'
 import { ResponsesTool } from '../../../schemas/responses.ts'
 import { maxToolServers } from '../../../schemas/tools.ts'
-import type { ChatInput } from '../../chat/input.ts'
+import type { ApprovedCall, ChatInput } from '../../chat/input.ts'
 import type { ValidCall } from '../../core/call.ts'
 import type { Route } from '../../core/route.ts'
 import type { DialectCall } from '../dialect.ts'
@@ -61,19 +61,26 @@ export interface ResponsesInputOptions {
   readonly archive?: ResponseArchive | undefined
   /** What the request uses from stored responses. */
   readonly stored?: StoredInput | undefined
+  /** Calls whose approvals were checked before guards replaced texts. Default: none. */
+  readonly approved?: readonly ApprovedCall[] | undefined
 }
 
 /** @throws GatewayError `invalid_value` or `unsupported_parameter` with the invalid parameter */
 export function responsesInput (
   call: ValidCall<ResponsesRequest>,
-  { archive, stored = noStoredInput }: ResponsesInputOptions = {}
+  { archive, stored = noStoredInput, approved }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
   const { request, key, record } = call
   const isLarge = archive !== undefined && record.request.bodyBytes > archive.maxBodyBytes
   checkBackground(request, archive, record.request.bodyBytes)
   const { continuation } = stored
   const items = itemsOf(request, stored)
-  const { input, names, approvals, listed, untranslatable } = translated(request, items, continuation?.items)
+  const { input, names, approvals, listed, untranslatable } = translated(
+    request,
+    items,
+    continuation?.items,
+    approved
+  )
   const kept = (response: ResponseObject): Omit<ResponseToKeep, 'keyId'> => {
     const { items: input, newIds } = identified(items)
     // other providers of this dialect may omit ids
@@ -131,10 +138,11 @@ interface Translation extends Pick<ResponsesContext, 'names' | 'approvals' | 'li
 function translated (
   request: ResponsesRequest,
   items: readonly InputItem[],
-  earlier: readonly InputItem[] | undefined
+  earlier: readonly InputItem[] | undefined,
+  checked: readonly ApprovedCall[] | undefined
 ): Translation {
   try {
-    return translation(request, items, earlier)
+    return translation(request, items, earlier, checked)
   } catch (error) {
     if (
       !(error instanceof GatewayError) ||
@@ -171,7 +179,8 @@ function asWritten (
 function translation (
   request: ResponsesRequest,
   items: readonly InputItem[],
-  earlier: readonly InputItem[] | undefined
+  earlier: readonly InputItem[] | undefined,
+  checked: readonly ApprovedCall[] | undefined
 ): Translation {
   refuseKeptElsewhere(request)
   const names = new SentNames()
@@ -183,7 +192,8 @@ function translation (
     items,
     names,
     declared.approvals,
-    earlier
+    earlier,
+    checked
   )
   const { instructions } = request
   const system: Message[] =

@@ -4,6 +4,7 @@
  */
 
 import { randomHex } from '../../text/ids.ts'
+import { toolsOfItem, withoutCredentials } from './tools.ts'
 import type { StoredItem } from './archive.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 
@@ -42,7 +43,14 @@ export function identified (items: readonly InputItem[]): IdentifiedItems {
     let id = typeof item.id === 'string' ? item.id : ''
     if (id === '' || seen.has(id)) newIds.push(id = itemId(prefixes.get(type) ?? 'item'))
     seen.add(id)
-    return { ...item, type, id, ...listedFields(item) } as StoredItem // the type is that of the item
+    const tools = toolsOfItem(item).map(withoutCredentials)
+    return {
+      ...item,
+      type,
+      id,
+      ...listedFields(item),
+      ...tools.length > 0 && { tools }
+    } as StoredItem // the type is that of the item
   })
   return { items: listed, newIds }
 }

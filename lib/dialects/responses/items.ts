@@ -57,13 +57,18 @@ interface Turn {
  * Converts the items of a request; skips items of OpenAI's hosted tools.
  *
  * @param earlier items of the continued conversation. Default: none
+ * @param checked calls whose approvals were found to be theirs before guards replaced texts. Default: none
  * @throws GatewayError `invalid_value` naming the item: a call without its result, a result without its call,
  *   or a part that only OpenAI supports
  */
 export function readItems (
-  items: readonly InputItem[], names: SentNames, approvals: Approvals, earlier: readonly InputItem[] = []
+  items: readonly InputItem[],
+  names: SentNames,
+  approvals: Approvals,
+  earlier: readonly InputItem[] = [],
+  checked: readonly ApprovedCall[] = []
 ): Conversation {
-  return new Reader(names, approvals, [...earlier, ...items]).read(items, earlier)
+  return new Reader(names, approvals, [...earlier, ...items], checked).read(items, earlier)
 }
 
 interface ClientCall {
@@ -93,6 +98,7 @@ class Reader {
   readonly #clientCalls = new Map<string, ClientCall>()
 
   readonly #approvals: Approvals
+  readonly #checked: ReadonlyMap<string, ApprovedCall>
   /** Provider names of server tools, by `toolKey`. */
   readonly #serverNames = new Map<string, string>()
   readonly #serverCalls: ServerCall[] = []
@@ -103,9 +109,15 @@ class Reader {
   readonly #consents = new Map<string, Item<'mcp_approval_response'>>()
   readonly #run = new Set<string>()
 
-  constructor (names: SentNames, approvals: Approvals, all: readonly InputItem[]) {
+  constructor (
+    names: SentNames,
+    approvals: Approvals,
+    all: readonly InputItem[],
+    checked: readonly ApprovedCall[]
+  ) {
     this.#names = names
     this.#approvals = approvals
+    this.#checked = new Map(checked.map(call => [call.id, call]))
     let serverTools: Map<string, NamedTool<string>> | undefined
     for (const item of all) {
       if (!('type' in item)) continue
@@ -353,7 +365,8 @@ class Reader {
     this.#requests.add(id)
     const consent = this.#consents.get(id)
     if (consent === undefined || this.#run.has(id)) return undefined
-    if (consent.approve && !this.#approvals.isFor(id, label, name, text)) {
+    const checked = this.#checked.get(id)
+    if (consent.approve && checked === undefined && !this.#approvals.isFor(id, label, name, text)) {
       throw invalid(
         'input',
         `The approval '${shorten(id)}' does not match this call: server, tool and arguments must be the ones that were approved.`
@@ -363,7 +376,8 @@ class Reader {
     const message = this.#serverCall(call, text, index)
     const reason = typeof consent.reason === 'string' ? ` ${consent.reason}` : ''
     this.#result(id, consent.approve ? '' : `The user did not approve this call.${reason}`)
-    if (consent.approve) this.#approved.push({ ...call, argumentsText: text })
+    // what was approved runs, though guards masked it for the provider
+    if (consent.approve) this.#approved.push(checked ?? { ...call, argumentsText: text })
     return message
   }
 

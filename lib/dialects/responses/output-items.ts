@@ -57,6 +57,8 @@ export class OutputItems {
   readonly #calls = new Map<number, OpenToolCall>()
   /** Calls since the last item began that ended without complete arguments. */
   readonly #brokenOff = new Set<OpenItem>()
+  /** Servers that listed their tools: what failed later are calls. */
+  readonly #reached = new Set<string>()
   /** Reasoning details, written before the next message or call. */
   #details: JsonObject[] = []
   #reason: FinishReason | undefined
@@ -119,9 +121,11 @@ export class OutputItems {
         this.#endCall(this.#calls.get(event.callIndex))
         break
       case 'tool-result':
+        this.#textLength = 0 // citations of the next turn count from its beginning
         this.#complete(serverCall(event.result))
         break
       case 'tools-listed':
+        this.#reached.add(event.serverName)
         if (!this.#options.listed.has(event.serverName)) {
           this.#complete(listedTools(event.serverName, event.tools))
         }
@@ -131,7 +135,7 @@ export class OutputItems {
         break
       case 'tool-servers-failed':
         for (const [name, { message }] of Object.entries(event.errors)) {
-          this.#complete(failedServer(name, message))
+          if (!this.#reached.has(name)) this.#complete(failedServer(name, message))
         }
         break
       case 'extra':

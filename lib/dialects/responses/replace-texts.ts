@@ -24,7 +24,11 @@ export function replaceResponseTexts (
   const replaced = responsesRequestTexts.replace(given, replace)
   const stored = withStoredTexts(found, replace)
   if (replaced === given && stored === found) return call
-  const { request, context } = responsesInput(withRequest(call, given, replaced), { ...options, stored })
+  const { toolApproval } = call.request
+  const { request, context } = responsesInput(
+    withRequest(call, given, replaced),
+    { ...options, stored, approved: toolApproval?.approved }
+  )
   return refine(call, { request, context })
 }
 
@@ -47,7 +51,11 @@ export function withoutTokens (
   if (include?.length !== given.include?.length) noteIgnored(call.record.request, logprobs)
   if ((given.top_logprobs ?? 0) > 0) noteIgnored(call.record.request, 'top_logprobs')
   const other = { ...given, ...include !== undefined && { include }, top_logprobs: 0 }
-  const { request, context } = responsesInput(withRequest(call, given, other), { ...options, stored })
+  const { toolApproval } = call.request
+  const { request, context } = responsesInput(
+    withRequest(call, given, other),
+    { ...options, stored, approved: toolApproval?.approved }
+  )
   return refine(call, { request, context })
 }
 

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../json/type-guards.ts'
 import { failedCode } from './errors.ts'
 import { isRefused, type GatewayError } from '../../core/errors.ts'
 import type { AnswerStart } from '../dialect.ts'
+import { withoutCredentials } from './tools.ts'
 import type { ResponsesContext } from './input.ts'
 import { costFields, type Usage, type UsageCost } from '../../core/usage.ts'
 import type { ResponseUsage } from '../../../schemas/response-items.ts'
@@ -61,15 +62,10 @@ export function startedResponse ({
 
 /** Returns a tool as sent, with the fields that clients expect and without credentials. */
 function shownTool (tool: ResponsesTool): JsonObject {
-  const shown: JsonObject = { ...tool }
-  if (tool.type === 'function') {
-    return { ...shown, parameters: shown['parameters'] ?? null, strict: shown['strict'] ?? null }
-  }
-  if (tool.type === 'mcp') {
-    delete shown['authorization']
-    delete shown['headers']
-  }
-  return shown
+  const shown: JsonObject = withoutCredentials(tool)
+  return tool.type === 'function'
+    ? { ...shown, parameters: shown['parameters'] ?? null, strict: shown['strict'] ?? null }
+    : shown
 }
 
 /** @param cost to show. Default: none */

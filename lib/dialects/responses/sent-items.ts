@@ -5,6 +5,7 @@
 
 import { contentFor, splitContent, toReasoningItem } from '../../chat/reasoning-item.ts'
 import { reasoningText, unpackReasoning } from './reasoning-state.ts'
+import { toolsOfItem } from './tools.ts'
 import type { ProviderAccount } from '../../core/call.ts'
 import type { InputItem, ReasoningItem } from '../../../schemas/response-items.ts'
 import type { ResponsesContext } from './input.ts'
@@ -44,7 +45,15 @@ export function sentItems (
   if (continuation === undefined || (continuation.origin !== undefined && isHere(continuation.origin))) {
     return isSame ? undefined : own
   }
-  return [...continuation.items.flatMap(item => sentItem(item, () => false, receiver)).map(withoutId), ...own]
+  const earlier = continuation.items.map(withoutServers).flatMap(item => sentItem(item, () => false, receiver))
+  return [...earlier.map(withoutId), ...own]
+}
+
+/** Removes tool servers that an earlier request added: the gateway calls those, and no provider. */
+function withoutServers (item: InputItem): InputItem {
+  const tools = toolsOfItem(item)
+  const left = tools.filter(tool => Reflect.get(tool, 'type') !== 'mcp')
+  return left.length === tools.length ? item : { ...item, tools: left } as InputItem // with fewer tools
 }
 
 function isReasoning (item: InputItem): item is ReasoningItem {

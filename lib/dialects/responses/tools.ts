@@ -76,6 +76,12 @@ export function toolsOfItem (
   return type === 'additional_tools' || type === 'tool_search_output' ? objectsOf(tools) : []
 }
 
+/** Returns a tool without what only its server may get. */
+export function withoutCredentials (tool: object): Record<string, unknown> {
+  const { authorization: _, headers: __, ...rest } = tool as Record<string, unknown> // JSON
+  return Reflect.get(tool, 'type') === 'mcp' ? rest : { ...tool }
+}
+
 function isFunction (tool: ResponsesTool): tool is FunctionTool {
   return tool.type === 'function'
 }
@@ -195,8 +201,14 @@ export function readToolChoice (
     return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } }
   }
   if ('server_label' in choice) {
-    const { name } = choice
-    return typeof name === 'string' ? { server_label: choice.server_label, name } : 'required'
+    const { name, server_label: server } = choice
+    if (typeof name === 'string') return { server_label: server, name }
+    return hasServers
+      ? {
+          type: 'allowed_tools',
+          allowed_tools: { mode: 'required', tools: [{ type: 'mcp', server_label: server }] }
+        }
+      : 'required'
   }
   if ('name' in choice) {
     return { type: 'function', function: { name: names.sent(choice.name, choice.namespace) } }

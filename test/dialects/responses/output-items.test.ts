@@ -26,8 +26,42 @@ function items (
   return { done: all.done, types, end }
 }
 
+const failure = { code: 'connection_lost', message: 'The tool server could not be reached.' } as const
+const ran: ChatEvent = {
+  type: 'tool-result',
+  result: { toolName: 'a', serverName: 's', arguments: {}, isError: false, result: 'x' }
+}
 const says = (text: string): ChatEvent => ({ type: 'text-delta', choice: 0, text })
 const stop: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
+
+t.test('citations of a turn after tools keep their positions', async t => {
+  const annotations = [{ url: 'https://a.example', start_index: 9, end_index: 15 }]
+  const { done } = items([
+    says('Let me look that up.'),
+    ran,
+    says('Sunny in Berlin'),
+    { type: 'annotation-delta', choice: 0, annotations },
+    stop
+  ])
+  t.match(done[2], { content: [{ annotations: [{ start_index: 9, end_index: 15 }] }] })
+})
+
+t.test('a server whose call failed is not reported as unlisted', async t => {
+  const { done } = items([
+    { type: 'tools-listed', serverName: 's', tools: [] },
+    ran,
+    says('Hi'),
+    { type: 'tool-servers-failed', errors: { s: failure, other: failure } },
+    stop
+  ])
+  t.match(done, [
+    { type: 'mcp_list_tools', server_label: 's' },
+    { type: 'mcp_call' },
+    { type: 'message' },
+    { type: 'mcp_list_tools', server_label: 'other', error: failure.message }
+  ])
+  t.equal(done.length, 4)
+})
 
 t.test('text, reasoning and calls become items, in the order in which they begin', async t => {
   const names = new SentNames()

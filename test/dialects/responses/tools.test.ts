@@ -104,6 +104,10 @@ t.test('a tool choice uses the names that are sent', async t => {
     function: { name: 'look' }
   })
   t.strictSame(readToolChoice({ type: 'mcp', server_label: 'mine' }, names, false), 'required')
+  t.strictSame(readToolChoice({ type: 'mcp', server_label: 'mine' }, names, true), {
+    type: 'allowed_tools',
+    allowed_tools: { mode: 'required', tools: [{ type: 'mcp', server_label: 'mine' }] }
+  })
   t.strictSame(readToolChoice({ type: 'mcp', server_label: 'mine', name: 'echo' }, names, false), {
     server_label: 'mine',
     name: 'echo'
