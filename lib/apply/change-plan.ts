@@ -195,6 +195,11 @@ function keySteps (
   const settings = {
     ...rest, ...canonical(wanted), ...expiryOf(wanted), ...user !== undefined && { owner_id: user.id }
   }
+  const { expires_at_ms: expiresAtMs = Infinity } = settings
+  if (expiresAtMs <= Date.now() && before?.expires_at_ms !== expiresAtMs) {
+    problems.push(`keys: ${name} has an \`expires_at\` in the past.`)
+    return []
+  }
   if (before === undefined) {
     const fields = created({ ...project !== undefined && { project }, ...settings })
     return [{

@@ -54,6 +54,10 @@ Scopes: ${scopeNames.join(', ')}`,
         { exitCode: 2 }
       )
     }
+    const [extra] = rest.slice(action === 'revoke' ? 1 : 0)
+    if (extra !== undefined) {
+      throw new CommandError(`unexpected argument "${extra}": quote a name with spaces`, { exitCode: 2 })
+    }
     const perform = prepare(values, rest)
     const database = await openDatabase(loadSettings({ ...terminal, file: values.config }))
     try {

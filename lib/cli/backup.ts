@@ -5,8 +5,8 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
 import { openDatabase } from '../stores/open-database.ts'
-import { databasePath } from '../stores/sqlite/database-file.ts'
 import { CommandError } from '../process/terminal.ts'
+import { requireStore } from './existing-store.ts'
 import type { Command } from './command.ts'
 
 export const backup: Command = {
@@ -27,16 +27,14 @@ Running gateways write usage records to the store twice a second, so the most re
     if (name === undefined || others.length > 0) {
       throw new CommandError('the file to write the copy to is required', { exitCode: 2 })
     }
-    const { server, store } = loadSettings({ ...terminal, file })
-    if (store.url !== undefined) {
+    const settings = loadSettings({ ...terminal, file })
+    if (settings.store.url !== undefined) {
       throw new CommandError('the store is in PostgreSQL; copy it with pg_dump, which comes with PostgreSQL')
     }
-    const source = databasePath(server.dataDir)
-    // Opening the store would create it.
-    if (!existsSync(source)) throw new CommandError(`there is no store at ${source}`)
+    requireStore(settings)
     const target = resolve(terminal.cwd, name)
     if (existsSync(target)) throw new CommandError(`${target} exists already; name a new file`)
-    const database = await openDatabase(server.dataDir)
+    const database = await openDatabase(settings.server.dataDir)
     try {
       database.copyTo(target)
     } catch (cause) {
@@ -46,7 +44,7 @@ Running gateways write usage records to the store twice a second, so the most re
     } finally {
       await database.close()
     }
-    terminal.out(`Copied ${source} to ${target}.`)
+    terminal.out(`Copied ${database.path} to ${target}.`)
     return 0
   }
 }

@@ -6,6 +6,7 @@ import { noteEffects } from '../config/note-effects.ts'
 import {
   ConfigError, formatNotes, formatProblems, formatWarnings, type Problem
 } from '../config/problems.ts'
+import { CommandError } from '../process/terminal.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
 
@@ -25,12 +26,15 @@ FILE defaults to HEADGATE_CONFIG, else to headgate.yaml if it exists.
     // A file without its option, as in an earlier version.
     const {
       values: { config, json },
-      positionals: [positional]
+      positionals: [positional, ...others]
     } = parseArgs({
       args: [...args],
       allowPositionals: true,
       options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
     })
+    if (others.length > 0 || (config !== undefined && positional !== undefined)) {
+      throw new CommandError('name one file: headgate check --config FILE', { exitCode: 2 })
+    }
     const sources = { env, cwd, file: config ?? positional }
     const result = attempt(() => readSettings(sources))
     const warnings: readonly Problem[] = result.warnings

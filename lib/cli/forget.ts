@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { AuditLog, commandLineActor } from '../accounts/audit-log.ts'
 import { loadSettings } from '../config/read-settings.ts'
 import { CommandError } from '../process/terminal.ts'
+import { requireStore } from './existing-store.ts'
 import { forgetEndUser } from '../stores/forget-end-user.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { statementRunner } from '../stores/use-store.ts'
@@ -33,6 +34,7 @@ usage.exports, backups and providers are not covered.
       throw new CommandError('name the end user: headgate forget --end-user NAME', { exitCode: 2 })
     }
     const settings = loadSettings({ ...terminal, file: config })
+    requireStore(settings)
     const database = await openDatabase(settings)
     try {
       const { calls, responses, atProviders, deferred } = await forgetEndUser(database, endUser)

@@ -122,6 +122,10 @@ Endpoints: ${endpointNames.join(', ')}`,
         meant === undefined ? 'use create, list, show, update, rotate or revoke' : `did you mean "${meant}"?`
       throw new CommandError(action === '' ? hint : `unknown action "${action}"; ${hint}`, { exitCode: 2 })
     }
+    const [extra] = rest.slice(action === 'create' || action === 'list' ? 0 : 1)
+    if (extra !== undefined) {
+      throw new CommandError(`unexpected argument "${extra}": quote a name with spaces`, { exitCode: 2 })
+    }
     const perform = prepare(values, rest)
     const { settings, checked } = readSettings({ ...terminal, file: values.config })
     const path = databasePath(settings.server.dataDir)

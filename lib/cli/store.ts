@@ -8,6 +8,7 @@ import { nearestWord } from '../text/nearest-word.ts'
 import { copyStore, countRows, type CopyProgress } from '../stores/copy-store.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
+import { requireStore } from './existing-store.ts'
 import type { Database, StoreLocation } from '../stores/database.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
@@ -85,8 +86,10 @@ async function copy (
     throw new CommandError('--from STORE and --to STORE are required', { exitCode: 2 })
   }
   const locate = (text: string): StoreLocation => locationOf(text, settings, { env, cwd })
+  const origin = locate(from)
+  requireStore(origin)
   return await using(
-    locate(from),
+    origin,
     async source =>
       await using(locate(to), async target => {
         const differences = await copyStore(source, target, progressPrinter(error))

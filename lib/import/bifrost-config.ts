@@ -205,12 +205,16 @@ function noteServer (entry: JsonObject, path: string, plan: ImportPlan, slug: st
   }
 }
 
+/** The longest time that a tool server may take for a call. */
+const maxToolTimeoutMs = 3_600_000
+
 /** Reads seconds, or a text such as `30s` or `2m`, within the bounds of a timeout. */
 function durationMs (value: unknown): number | undefined {
   const text = typeof value === 'number' ? `${value}s` : String(value)
   const [, count = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? []
   const seconds = { ms: 0.001, s: 1, m: 60, h: 3600 }[unit]
-  return seconds === undefined || Number(count) === 0 ? undefined : milliseconds(Number(count) * seconds)
+  if (seconds === undefined || Number(count) === 0) return undefined
+  return Math.min(maxToolTimeoutMs, milliseconds(Number(count) * seconds))
 }
 
 /** Returns `metrics` and `telemetry`, if the plugins require them. */

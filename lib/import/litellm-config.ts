@@ -85,8 +85,11 @@ function convert (
   const plan = new ImportPlan(file)
   const secrets = new ImportedSecrets(file, plan)
   readVariables(file, secrets, plan)
+  const ownVariables = new Map(secrets.values)
   const clock = budgetClock(file, nowMs)
-  const models = new LitellmModels(file, plan, secrets, clock, { env, reserved })
+  const models = new LitellmModels(file, plan, secrets, clock, {
+    env: { ...Object.fromEntries(ownVariables), ...env }, reserved
+  })
   const routing = new LitellmRouting(file, models, plan)
   const sections = routing.sections()
   const servers = toolServers(file, secrets, plan)
@@ -197,6 +200,11 @@ class LitellmRouting {
       const settings = objectOrEmpty(file[section])
       this.#readFallbacks(settings, section)
       this.#readAttempts(settings, section)
+    }
+    // a stream without a timeout of its own has that of other calls
+    for (const provider of models.providers.values()) {
+      const { response_ms: first_byte_ms } = provider.timeouts ?? {}
+      if (first_byte_ms !== undefined) provider.timeouts = { first_byte_ms, ...provider.timeouts }
     }
   }
 
@@ -342,7 +350,7 @@ class LitellmRouting {
     ] as const) {
       const seconds = amountOf(settings[field])
       if (seconds === undefined) continue
-      for (const provider of providers) {
+      for (const provider of seconds > 0 ? providers : []) {
         provider.timeouts = { [to]: milliseconds(seconds), ...provider.timeouts }
       }
       this.#plan.note(`${section}.${field}`, 'exact', `\`timeouts.${to}\` of every provider`)
@@ -382,11 +390,13 @@ class LitellmRouting {
     const isOrdered = deployments.some(({ order }) => order !== undefined)
     const strategy = isOrdered || deployments.length === 1 ? 'in_order' : this.#strategy
     const isWeighted = strategy === 'weighted'
+    // if the first one has a weight, LiteLLM sends nothing to those without
+    const hasWeights = deployments[0]?.weight !== undefined
     const seen = new Set<string>()
     const ordered = deployments.toSorted((a, b) => (a.order ?? Infinity) - (b.order ?? Infinity) || 0)
     const models = [...ordered, ...fallbacks.map(other => ({ ...other, weight: 0 }))]
       .filter(({ model }) => !seen.has(model) && seen.add(model))
-      .map(({ model, weight, settings }) => {
+      .map(({ model, weight = hasWeights ? 0 : undefined, settings }) => {
         const more = {
           ...isWeighted && weight !== undefined && { weight },
           // a copy: one object in several routes would be printed as an alias of YAML

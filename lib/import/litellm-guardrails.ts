@@ -68,6 +68,21 @@ const kinds: Readonly<Record<string, (guardrail: Guardrail) => Made | string>> =
   litellm_content_filter: readFilter
 }
 
+/** Parameters that a guard has, or that have a note of their own. */
+const readParams: Readonly<Record<string, readonly string[]>> & { readonly common: readonly string[] } = {
+  common: ['guardrail', 'mode', 'default_on'],
+  presidio: [
+    'presidio_analyzer_api_base', 'presidio_anonymizer_api_base', 'output_parse_pii', 'presidio_language',
+    'presidio_score_thresholds', 'pii_entities_config'
+  ],
+  openai_moderation: ['model', 'api_key'],
+  generic_guardrail_api: [
+    'api_base', 'api_key', 'headers', 'additional_provider_specific_params', 'unreachable_fallback',
+    'fail_on_error'
+  ],
+  litellm_content_filter: ['patterns', 'blocked_words', ...unreadParts]
+}
+
 export interface ReadGuardrails {
   /** `stages` of the configuration. */
   readonly stages: readonly JsonObject[]
@@ -109,6 +124,11 @@ function readGuardrail (guardrail: Guardrail, names: Set<string>): JsonObject[] 
   if (stages[0]?.name !== name) differences.push(`its name is ${String(stages[0]?.name)}`)
   const isExact = entries.verdict === 'exact' && differences.length === 0
   const note = [`guard ${stages.map(stage => stage.name).join(', ')}`, entries.note, ...differences]
+  const fields = [...readParams.common, ...readParams[kind] ?? []]
+  for (const field of Object.keys(params)) {
+    if (params[field] === null || fields.includes(field)) continue
+    plan.note(`${path}.litellm_params.${field}`, 'unsupported', 'no counterpart: the guard works without it')
+  }
   plan.note(path, isExact ? 'exact' : 'approximate', note.filter(text => text !== '').join('; '))
   return stages
 }
@@ -143,6 +163,10 @@ function readPresidio ({ params, deps: { plan }, path }: Guardrail): Made | stri
     ...language !== undefined && { language },
     ...score !== undefined && score <= 1 && { score_threshold: score }
   }
+  for (const entity of Object.keys(objectOrEmpty(params['presidio_score_thresholds']))) {
+    const at = `${path}.litellm_params.presidio_score_thresholds.${entity}`
+    if (entity !== 'ALL') plan.note(at, 'unsupported', 'a guard has one `score_threshold` for all entities')
+  }
   const byAction = (wanted: string): string[] =>
     entriesOf(params['pii_entities_config']).flatMap(([entity, action]) => action === wanted ? [entity] : [])
   const [masked, blocked] = [byAction('MASK'), byAction('BLOCK')]
@@ -164,7 +188,7 @@ function readModeration ({ params, deps: { models } }: Guardrail): Made | string
 function readGeneric ({ params, path, name, deps: { plan, secrets } }: Guardrail): Made | string {
   const base = textOf(params['api_base'])
   if (base === undefined || !isPlainAddress(base)) return 'add it by hand, with the address of its service'
-  const url = base.endsWith(genericPath) ? base : `${base}${genericPath}`
+  const url = base.endsWith(genericPath) ? base : `${withoutTrailingSlashes(base)}${genericPath}`
   const key = secrets.refer(params['api_key'], `${name}_key`, `${path}.litellm_params.api_key`)
   const headers = {
     ...secrets.referAll(params['headers'], name, `${path}.litellm_params.headers`),

@@ -41,7 +41,7 @@ const plainParams = [
   'max_retries', 'num_retries', 'rpm', 'tpm', 'weight', 'order'
 ] as const
 
-const capabilities = {
+const capabilityNames = {
   max_input_tokens: 'input_token_limit',
   max_output_tokens: 'output_token_limit',
   supports_vision: 'vision',
@@ -141,10 +141,13 @@ export class LitellmModels {
 
   #readModel (entry: JsonObject, path: string): void {
     const given = objectOrEmpty(entry['litellm_params'])
-    const params = this.#withVariables(
-      { ...this.#credentials.get(String(given['litellm_credential_name'])), ...given },
-      `${path}.litellm_params`
-    )
+    const credential = textOf(given['litellm_credential_name'])
+    const known = credential === undefined ? {} : this.#credentials.get(credential)
+    const params = this.#withVariables({ ...known, ...given }, `${path}.litellm_params`)
+    if (known === undefined) {
+      const note = 'credential_list has no such credential: set the key and the address of its provider'
+      this.#plan.note(`${path}.litellm_params.litellm_credential_name`, 'manual', note)
+    }
     const wanted = params['model']
     const name = nameIn(entry['model_name'])
     const missing = variableIn(wanted)
@@ -271,7 +274,8 @@ export class LitellmModels {
     for (const [field, to] of [['timeout', 'response_ms'], ['stream_timeout', 'first_byte_ms']] as const) {
       const seconds = amountOf(params[field])
       if (seconds === undefined) continue
-      settings.timeouts = { ...settings.timeouts, [to]: milliseconds(seconds) }
+      // 0 is no timeout of its own there
+      if (seconds > 0) settings.timeouts = { ...settings.timeouts, [to]: milliseconds(seconds) }
       note(field, `\`timeouts.${to}\` of the provider`)
     }
     const version = textOf(params['api_version'])
@@ -309,22 +313,31 @@ export class LitellmModels {
       }
     }
     const price = priceOf(costs)
+    const isPattern = id.includes('*')
     for (const [where, values] of [['litellm_params', params], ['model_info', info]] as const) {
       for (const field of Object.keys(values).filter(each => each !== 'mode' && Object.hasOwn(costs, each))) {
         const { [field]: _, ...others } = costs
-        const isRead = JSON.stringify(priceOf(others)) !== JSON.stringify(price)
-        const note = isRead ? `\`price\` of ${id}` : `set \`price\` of ${id} under \`models\``
+        const isRead = !isPattern && JSON.stringify(priceOf(others)) !== JSON.stringify(price)
+        const which = isPattern ? 'each of these models' : id
+        const note = isRead ? `\`price\` of ${id}` : `set \`price\` of ${which} under \`models\``
         this.#plan.note(`${path}.${where}.${field}`, isRead ? 'exact' : 'manual', note)
       }
-      for (const [from, to] of Object.entries(capabilities)) {
+      for (const [from, to] of Object.entries(capabilityNames)) {
         const value = values[from]
         if (typeof value !== 'number' && typeof value !== 'boolean') continue
         can[to] ??= value
-        this.#plan.note(`${path}.${where}.${from}`, 'exact', `\`capabilities.${to}\` of ${id}`)
+        const note = isPattern
+          ? `set \`capabilities.${to}\` of each of these models under \`models\``
+          : `\`capabilities.${to}\` of ${id}`
+        this.#plan.note(`${path}.${where}.${from}`, isPattern ? 'manual' : 'exact', note)
       }
     }
-    if (price === undefined && isEmpty(can) || id.includes('*')) return
-    this.known.set(id, { ...!isEmpty(can) && { capabilities: can }, ...price !== undefined && { price } })
+    if (price === undefined && isEmpty(can) || isPattern) return
+    const known = this.known.get(id) ?? {}
+    const capabilities = { ...objectOrEmpty(known['capabilities']), ...can }
+    this.known.set(id, {
+      ...known, ...!isEmpty(capabilities) && { capabilities }, ...price !== undefined && { price }
+    })
   }
 }
 

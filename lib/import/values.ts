@@ -37,5 +37,5 @@ export function isPlainAddress (address: string): boolean {
 
 /** Returns seconds as milliseconds within the bounds of a timeout. */
 export function milliseconds (seconds: number): number {
-  return Math.max(1, Math.min(3_600_000, Math.round(seconds * 1000)))
+  return Math.max(1, Math.min(86_400_000, Math.round(seconds * 1000)))
 }

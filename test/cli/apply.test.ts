@@ -293,6 +293,10 @@ keys:
     [
       { keys: [{ name: 'k' }, { name: 'configured', models: ['a/b'] }] },
       /configured is defined in the configuration of the gateway/
+    ],
+    [
+      { keys: [{ name: 'k' }, { name: 'old', expires_at: '2020-01-01' }] },
+      /keys: old has an `expires_at` in the past/
     ]
   ] as const) {
     t.match(await apply(file), { code: 1, error: message })

@@ -98,3 +98,12 @@ t.test('check notes the effects of valid entries, reports no problem and runs no
     }]
   })
 })
+
+t.test('check takes one file', async t => {
+  const directory = t.testdir({ 'a.yaml': '', 'b.yaml': 'nonsense: 1' })
+  t.match(await headgate(t, ['check', 'a.yaml', 'b.yaml'], directory), { code: 2, error: /name one file/ })
+  t.match(await headgate(t, ['check', '-c', 'a.yaml', 'b.yaml'], directory), {
+    code: 2,
+    error: /name one file/
+  })
+})

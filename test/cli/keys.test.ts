@@ -379,3 +379,19 @@ t.test('a key has soft and hard budgets, and an owner who must exist', async t =
     error: /--owner: no user has the email ada@example\.com/
   })
 })
+
+t.test('a name with spaces that is not quoted changes no other key', async t => {
+  const directory = t.testdir()
+  await headgate(t, ['keys', 'create', '--name', 'team'], directory)
+  for (const [action, ...rest] of [
+    ['revoke', 'team', 'alpha'],
+    ['create', '--name', 'a', 'b'],
+    ['list', 'x']
+  ]) {
+    t.match(await headgate(t, ['keys', action ?? '', ...rest], directory), {
+      code: 2,
+      error: new RegExp(`unexpected argument "${rest.at(-1)}"`)
+    })
+  }
+  t.match(await headgate(t, ['keys', 'list'], directory), { out: /team +active/ })
+})

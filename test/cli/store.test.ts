@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openDatabase } from '../../lib/stores/open-database.ts'
@@ -46,4 +47,13 @@ t.test('missing or invalid arguments are wrong usage', async t => {
     error: /env:NONE must be/
   })
   t.match(await headgate(t, ['store', 'chekc'], cwd, {}), { code: 2, error: /did you mean "check"\?/ })
+})
+
+t.test('a store that does not exist is neither copied nor created', async t => {
+  const cwd = t.testdir()
+  t.match(await headgate(t, ['store', 'copy', '--from', 'sqlite:none', '--to', 'sqlite:new'], cwd, {}), {
+    code: 1,
+    error: /there is no store at/
+  })
+  t.notOk(existsSync(join(cwd, 'none')) || existsSync(join(cwd, 'new')))
 })

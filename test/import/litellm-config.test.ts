@@ -766,3 +766,59 @@ mcp_servers:
   t.match(made.config['mcp_servers'], { 'litellm/s': { allowed_tools: ['search'] } })
   t.match(noted(made), { 'mcp_servers.s.auth_type': /^exact/, 'mcp_servers.s.allowed_tools': /^exact/ })
 })
+
+t.test('what entries say of one model is put together; of a pattern it is left to the operator', async t => {
+  const azure = { model: 'azure/d', api_base: 'https://r.openai.azure.com' }
+  const { config, rows } = importLitellmConfig({
+    model_list: [
+      { model_name: 'a', litellm_params: { ...azure, input_cost_per_token: 0.0000025 } },
+      { model_name: 'b', litellm_params: azure, model_info: { supports_vision: true } },
+      { model_name: 'groq/*', litellm_params: { model: 'groq/*', input_cost_per_token: 0.000001 } }
+    ]
+  })
+  t.match(config['models'], { 'azure-openai/d': { price: { input: 2.5 }, capabilities: { vision: true } } })
+  t.match(rows.find(({ path }) => path === 'model_list[2].litellm_params.input_cost_per_token'), {
+    verdict: 'manual'
+  })
+})
+
+t.test('a timeout holds for streams too, and 0 is none', async t => {
+  const timeouts = (timeout: number): unknown => {
+    const { config } = importLitellmConfig({
+      model_list: [{ model_name: 'm', litellm_params: { model: 'openai/gpt-4o', timeout } }],
+      router_settings: { timeout: 0 }
+    })
+    return Reflect.get(Object(Reflect.get(Object(config['providers']), 'openai')), 'timeouts')
+  }
+  t.strictSame(timeouts(6000), { first_byte_ms: 6_000_000, response_ms: 6_000_000 })
+  t.equal(timeouts(0), undefined)
+})
+
+t.test('variables of the file are used in addresses', async t => {
+  const { config } = importLitellmConfig({
+    model_list: [{ model_name: 'm', litellm_params: { model: 'azure/d', api_base: 'os.environ/BASE' } }],
+    environment_variables: { BASE: 'https://r.openai.azure.com' }
+  })
+  t.match(config['providers'], { 'azure-openai': { base_url: 'https://r.openai.azure.com' } })
+})
+
+t.test('a credential that the file does not have is in the plan', async t => {
+  const { rows } = importLitellmConfig({
+    model_list: [
+      { model_name: 'm', litellm_params: { model: 'openai/x', litellm_credential_name: 'elsewhere' } }
+    ]
+  })
+  t.match(rows.find(({ path }) => path.endsWith('.litellm_credential_name')), { verdict: 'manual' })
+})
+
+t.test('if the first deployment has a weight, those without get no calls', async t => {
+  const { config } = importLitellmConfig({
+    model_list: [
+      { model_name: 'w', litellm_params: { model: 'openai/a', weight: 1 } },
+      { model_name: 'w', litellm_params: { model: 'groq/b' } }
+    ]
+  })
+  t.match(config['routes'], {
+    w: { models: [{ model: 'openai/a', weight: 1 }, { model: 'groq/b', weight: 0 }] }
+  })
+})

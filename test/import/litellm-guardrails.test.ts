@@ -24,6 +24,30 @@ const addresses = {
   presidio_anonymizer_api_base: 'http://anonymizer:3000/'
 }
 
+t.test('parameters that a guard does not have are in the plan', async t => {
+  const { fields } = made([
+    'pii',
+    {
+      guardrail: 'presidio',
+      mode: 'pre_call',
+      ...addresses,
+      presidio_ad_hoc_recognizers: './recognizers.json',
+      presidio_score_thresholds: { ALL: 0.5, CREDIT_CARD: 0.8 }
+    }
+  ])
+  const at = 'guardrails[0].litellm_params'
+  for (const field of ['presidio_ad_hoc_recognizers', 'presidio_score_thresholds.CREDIT_CARD']) {
+    t.match(fields.get(`${at}.${field}`), { verdict: 'unsupported' }, field)
+  }
+  t.notOk(fields.has(`${at}.presidio_score_thresholds.ALL`))
+  t.notOk(fields.has(`${at}.mode`))
+})
+
+t.test('the address of a guardrail may end with a slash', async t => {
+  const api = { guardrail: 'generic_guardrail_api', mode: 'pre_call', api_base: 'http://guard:8000/' }
+  t.match(made(['g', api]).stages, [{ url: 'http://guard:8000/beta/litellm_basic_guardrail_api' }])
+})
+
 t.test('presidio: masking and refusing become separate guards', async t => {
   const { stages, rows } = made([
     'pii',

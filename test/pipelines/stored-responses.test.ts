@@ -841,7 +841,9 @@ t.test('an approved call runs as it was approved, though a guard masks it for th
   const server = await startToolServer(t)
   const { api, histories } = await start(
     t,
-    ({ text }) => text.includes('"role":"tool"') ? { pieces: [chatAnswer('done')] } : callsEcho('ada@example.com'),
+    ({ text }) => (
+      text.includes('"role":"tool"') ? { pieces: [chatAnswer('done')] } : callsEcho('ada@example.com')
+    ),
     {
       ...withTools,
       guards: [{ name: 'emails', use: 'pattern', at: ['request'], action: 'mask', patterns: ['email'] }]
@@ -854,7 +856,12 @@ t.test('an approved call runs as it was approved, though a guard masks it for th
   const { id, output } = await ask({ input: [question] })
   const approval_request_id = output.at(-1)?.['id']
   const consent = { type: 'mcp_approval_response', approval_request_id, approve: true }
-  const ran = { type: 'mcp_call', arguments: '{"message":"ada@example.com"}', approval_request_id, error: null }
+  const ran = {
+    type: 'mcp_call',
+    arguments: '{"message":"ada@example.com"}',
+    approval_request_id,
+    error: null
+  }
   for (const body of [
     { input: [question, ...output, consent], store: false },
     { input: [consent], previous_response_id: id }
@@ -869,7 +876,7 @@ t.test('an approved call runs as it was approved, though a guard masks it for th
   t.equal(server.counts['tools/call'], 2)
 })
 
-t.test('a call with broken arguments is not offered for approval; the model is told', async t => {
+t.test('a call with broken arguments is not offered for approval; the model gets an error', async t => {
   const server = await startToolServer(t)
   const broken = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{"message": "a' } }
   const { api } = await start(

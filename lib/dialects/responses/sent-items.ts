@@ -45,7 +45,9 @@ export function sentItems (
   if (continuation === undefined || (continuation.origin !== undefined && isHere(continuation.origin))) {
     return isSame ? undefined : own
   }
-  const earlier = continuation.items.map(withoutServers).flatMap(item => sentItem(item, () => false, receiver))
+  const earlier = continuation.items
+    .map(withoutServers)
+    .flatMap(item => sentItem(item, () => false, receiver))
   return [...earlier.map(withoutId), ...own]
 }
 
