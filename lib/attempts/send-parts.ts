@@ -106,11 +106,8 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
       const [first] = usages.values()
       // A partial sum would be a wrong bill: `reported` has the known usage.
       if (first === undefined || usages.size < parts) return
-      const usage = [...usages.values()].reduce<Usage | undefined>(
-        (sum, event) => addUsage(sum, event.usage),
-        undefined
-      )
-      into.push({ ...first, usage })
+      const answers = [...usages.values()].flatMap(({ usage }) => usage ?? [])
+      into.push({ ...first, usage: answers.reduce<Usage | undefined>(addUsage, undefined), answers })
     }
   }
 }

@@ -75,6 +75,13 @@ export interface AnswerStartEvent {
   readonly promptTokens?: number
 }
 
+export interface UsageEvent {
+  readonly type: 'usage'
+  readonly usage: Usage
+  /** The usage of each request, if `usage` is the sum of several. */
+  readonly answers?: readonly Usage[]
+}
+
 export type ChatEvent =
   | AnswerStartEvent
   | {
@@ -142,7 +149,7 @@ export type ChatEvent =
       readonly stopSequence?: string
       readonly isContextFull?: true
     }
-  | { readonly type: 'usage', readonly usage: Usage }
+  | UsageEvent
   /**
    * A message of a provider's stream in the caller's own dialect, passed on unchanged. Its facts may come as
    * separate events as well.
@@ -188,7 +195,7 @@ export type SpeechEvent =
   | { readonly type: 'audio-chunk', readonly bytes: Uint8Array }
   /** A piece of sound in base64; each piece is complete. */
   | { readonly type: 'speech-delta', readonly audio: string }
-  | { readonly type: 'usage', readonly usage: Usage }
+  | UsageEvent
 
 /** One image of a complete answer, in wire form. */
 export interface ImageData {
@@ -213,7 +220,7 @@ export type ImageEvent =
     /** Those of `usage`, `size`, `quality`, `background` and `output_format` that the provider reported. */
     readonly about: ExtraFields
   }
-  | { readonly type: 'usage', readonly usage: Usage }
+  | UsageEvent
 
 export type VectorForm = 'float' | 'base64'
 
@@ -226,7 +233,7 @@ export interface Vector {
 /** Vectors, one per input and in their order; then usage, if any. */
 export type EmbeddingsEvent =
   | { readonly type: 'embeddings', readonly vectors: readonly Vector[] }
-  | { readonly type: 'usage', readonly usage: Usage }
+  | UsageEvent
 
 /** The recognised words, with the details that the provider reported. */
 export interface Transcript {
@@ -256,7 +263,7 @@ export type TranscriptEvent =
   }
   | { readonly type: 'transcript-turn', readonly turn: DiarizedSegment }
   | { readonly type: 'transcript-end', readonly transcript: Transcript }
-  | { readonly type: 'usage', readonly usage: Usage }
+  | UsageEvent
 
 /** Any answer that is one JSON value. */
 export interface ResultEvent<T = unknown> {

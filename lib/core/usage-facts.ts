@@ -72,9 +72,9 @@ export class UsageFacts {
   /** True if `total` is partly or wholly estimated, or incomplete. */
   isEstimated: boolean | undefined = undefined
   /**
-   * The usage of each answer that `total` adds up. Each is priced separately, since long prompts have other
-   * prices. `earlier` is the usage of the call before that answer; a later report with the same `earlier`
-   * replaces it.
+   * The usage of each request whose answer is in `total`. Each is priced separately, since long prompts have
+   * other prices. `earlier` is the usage of the call before that answer; a later report with the same
+   * `earlier` replaces it.
    */
   answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
   /** Estimates the usage of the call when the provider does not report any. */
@@ -98,13 +98,23 @@ export class UsageFacts {
   units: Units | undefined = undefined
 }
 
-/** Records the reported usage of one answer, added to the usage of `earlier` turns of the call. */
-export function noteUsage (recorded: UsageFacts, reported: Usage, earlier: Usage | undefined): void {
+/**
+ * Records the reported usage of one answer, added to the usage of `earlier` turns of the call.
+ *
+ * @param requests the usage of each request, if `reported` is the sum of several
+ */
+export function noteUsage (
+  recorded: UsageFacts,
+  reported: Usage,
+  earlier: Usage | undefined,
+  requests: readonly Usage[] = [reported]
+): void {
   const usage = capParts(reported)
   recorded.total = earlier === undefined ? usage : addUsage(earlier, usage) ?? usage
-  const { answers } = recorded
-  const others = answers.at(-1)?.earlier === earlier ? answers.slice(0, -1) : answers
-  recorded.answers = [...others, { earlier, usage }]
+  recorded.answers = [
+    ...recorded.answers.filter(answer => answer.earlier !== earlier),
+    ...requests.map(request => ({ earlier, usage: capParts(request) }))
+  ]
   recorded.isEstimated = recorded.hasEstimatedTurns === true
   recorded.openTurn = undefined
 }

@@ -42,7 +42,7 @@ export class UsageMeter {
         noteToolCall(this.#record.tools, event.id)
         return 0
       case 'usage':
-        this.#report(event.usage)
+        this.#report(event.usage, event.answers)
         return 0
       case 'audio-start':
       case 'speech-delta':
@@ -114,8 +114,8 @@ export class UsageMeter {
     this.#record.usage.units = { ...this.#record.usage.units, ...units }
   }
 
-  #report (usage: Usage): void {
+  #report (usage: Usage, answers?: readonly Usage[]): void {
     this.#hasReported = true
-    noteUsage(this.#record.usage, usage, this.#earlier)
+    noteUsage(this.#record.usage, usage, this.#earlier, answers)
   }
 }

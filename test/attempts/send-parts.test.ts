@@ -6,7 +6,7 @@ import { Secret } from '../../lib/core/secret.ts'
 import { BodyQueue } from '../../lib/client/body-queue.ts'
 import { sendParts } from '../../lib/attempts/send-parts.ts'
 import type { AnyEvent } from '../../lib/attempts/open-response.ts'
-import { provider } from '../support/settings.ts'
+import { modelSettings, provider } from '../support/settings.ts'
 import {
   chatAnswer,
   chatFrames,
@@ -133,6 +133,31 @@ t.test('streams are merged as they arrive, with one id, a role per choice, and o
     text,
     /"usage":\{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18\}\}\n\ndata: \[DONE\]\n\n$/
   )
+})
+
+t.test('each request has the prices of its own prompt, not those of the sum', async t => {
+  const upstream = await fakeUpstream(({ json }) =>
+    Reflect.get(Object(json), 'stream') === true
+      ? { headers: eventStream, pieces: chatFrames(['a']) }
+      : { pieces: [chatAnswer('a')] }
+  )
+  t.teardown(upstream.close)
+  const longPrompt = { abovePromptTokens: 5, input: 6, output: 30 }
+  const costs: unknown[] = []
+  const api = await testGateway(
+    t,
+    {
+      providers: [upstreamAt(upstream.url, 'deepseek', 'deepseek')],
+      models: [modelSettings(question.model, { price: { input: 3, output: 15, longPrompt } })]
+    },
+    {},
+    { observers: [(_call, row) => costs.push(row?.cost_nano_usd)] }
+  )
+  for (const stream of [false, true]) {
+    await (await api.post(path, { ...question, n: 2, stream })).text()
+  }
+  await until(() => costs.length === 2, 'both calls to be recorded')
+  t.same(costs, [48_000, 48_000], 'twice 3 tokens for 3 dollars a million and one for 15')
 })
 
 t.test('if one request does not report its usage, no sum is sent', async t => {
