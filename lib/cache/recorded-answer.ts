@@ -37,17 +37,22 @@ export class AnswerRecorder<R> {
   #length = 0
   #form: Form = 'events'
   #first: Batch<R, ChatEvent> | undefined
+  #isCapped = false
 
   /** @param maxLength maximum characters of a cached answer */
   constructor (maxLength: number) {
     this.#maxLength = maxLength
   }
 
-  /** @param call the call that is answered; if the budget shortened its answer, the answer is not cached */
+  /**
+   * @param call the call that is answered. That of the batch differs if a budget lowered the limit of its
+   *   answer (`capAnswer`): an answer that reached that limit is not cached
+   */
   add (batch: Batch<R, ChatEvent>, call: RoutedCall<R>): void {
     if (this.#events === undefined) return
     this.#first ??= batch
-    if (batch.call !== call || batch.route !== this.#first.route) {
+    this.#isCapped ||= batch.call !== call
+    if (batch.route !== this.#first.route) {
       this.#events = undefined
       return
     }
@@ -92,7 +97,7 @@ export class AnswerRecorder<R> {
         this.#form = 'complete'
         return true
       case 'choice-end':
-        return event.reason !== 'content_filter'
+        return event.reason !== 'content_filter' && !(this.#isCapped && event.reason === 'length')
       case 'tool-result':
       case 'tools-listed':
       case 'tool-approval-needed':

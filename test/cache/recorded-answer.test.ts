@@ -3,7 +3,7 @@ import { AnswerRecorder, replayedAnswer } from '../../lib/cache/recorded-answer.
 import { extend } from '../../lib/core/call.ts'
 import { route, routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { ChatEvent } from '../../lib/core/events.ts'
+import type { ChatEvent, FinishReason } from '../../lib/core/events.ts'
 
 const plain: readonly ChatEvent[] = [
   { type: 'answer-start', fingerprint: 'fp' },
@@ -132,13 +132,20 @@ t.test('some answers are not cached', async t => {
   )
   t.equal(recorded(plain, 100), undefined, 'too long')
   t.equal(new AnswerRecorder(1000).text(), undefined, 'none')
+})
+
+t.test('an answer under a lowered limit is cached unless it reached the limit', async t => {
   const call = callOf()
-  const capped = new AnswerRecorder<ChatInput>(10_000)
-  capped.add(
-    { call: extend(call, { request: { ...call.request, max_tokens: 5 } }), route, events: plain },
-    call
-  )
-  t.equal(capped.text(), undefined, 'the answer to a request with a lowered limit')
+  const lowered = extend(call, { request: { ...call.request, max_tokens: 5 } })
+  const textOf = (sent: typeof call, reason: FinishReason): string | undefined => {
+    const recorder = new AnswerRecorder<ChatInput>(10_000)
+    recorder.add({ call: sent, route, events: plain.slice(0, 2) }, call)
+    recorder.add({ call: sent, route, events: [{ type: 'choice-end', choice: 0, reason }] }, call)
+    return recorder.text()
+  }
+  t.ok(textOf(lowered, 'stop'))
+  t.equal(textOf(lowered, 'length'), undefined)
+  t.ok(textOf(call, 'length'), 'a limit of the request or the model is the same for every equal call')
 })
 
 t.test(

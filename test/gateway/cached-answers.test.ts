@@ -566,6 +566,17 @@ t.test('when all callers have disconnected, the request is aborted', async t => 
   t.equal(api.upstream.requests.length, 1)
 })
 
+t.test('under a strict budget, an answer that was not cut short is cached', async t => {
+  const limits = { budget: { usd: 10, per: 'month' } } as const
+  for (const [finish, again] of [['stop', 'hit'], ['length', 'miss']] as const) {
+    const models = [modelSettings('openai/m', { price: { input: 1, output: 10 } })]
+    const pieces = [JSON.stringify(completion('a', finish))]
+    const api = await start(t, { pieces }, { models }, { [testKey]: { id: 'key-1', name: 'a', limits } })
+    t.same(await ask(api, hello), ['miss', 'a'])
+    t.same(await ask(api, hello), [again, 'a'], finish)
+  }
+})
+
 t.test('with a budget, an answer that all callers have left is read to its end and counts', async t => {
   const limits = { budget: { usd: 1, per: 'day' } } as const
   for (const [callers, stream] of [[1, false], [1, true], [2, false], [2, true]] as const) {
