@@ -293,7 +293,7 @@ function callCost (
     usesOwnProviderKey === true ||
     isDeferred === true ||
     requestCount === 0 ||
-    (price?.input === 0 && price.output === 0)
+    (price !== undefined && isFree(price))
   if (free) return { nanoUsd: 0, estimated: false }
   const reported = answers.length === 0 || estimated ? undefined : answersCost(answers, price)
   if (reported !== undefined) return { nanoUsd: reported, estimated: false }
@@ -309,6 +309,14 @@ function callCost (
   if (guess !== undefined) return { nanoUsd: guess, estimated: true }
   if (answers.length > 0) return { nanoUsd: answersCost(answers, price), estimated }
   return { nanoUsd: outcome === 'error' ? 0 : undefined, estimated: false }
+}
+
+/** Returns true for a model whose tokens are free, and that has no other price above 0. */
+function isFree (price: Price): boolean {
+  const { input, output, longPrompt, images = [] } = price
+  return input === 0 && output === 0 && [price, { ...longPrompt, abovePromptTokens: 0 }, ...images].every(
+    prices => Object.values(prices).every(usd => typeof usd !== 'number' || usd === 0)
+  )
 }
 
 function estimatedCost (units: EstimatedUnits | undefined, price: Price | undefined): number | undefined {

@@ -17,6 +17,9 @@ const price = { input: 1, output: 10, asOf }
 const prices: Readonly<Record<string, Price>> = {
   'one/m': price,
   'one/images': { asOf, images: [{ usd: 0.04 }] },
+  'one/tokens-free': { asOf, input: 0, output: 0, images: [{ usd: 0.04 }] },
+  'one/long-paid': { asOf, input: 0, output: 0, longPrompt: { abovePromptTokens: 50, input: 2 } },
+  'one/free': { asOf, input: 0, output: 0, longPrompt: { abovePromptTokens: 50, input: 0 } },
   'one/long': { ...price, longPrompt: { abovePromptTokens: 200_000, input: 2, output: 20 } }
 }
 const models = {
@@ -104,6 +107,15 @@ t.test(
     )
   }
 )
+
+t.test('a model is free only if it has no price above 0', async t => {
+  const one = { usage: { units: { images: { count: 1 } } } }
+  t.equal(rowOf({ routing: { modelId: 'one/tokens-free' } }, one)?.cost_nano_usd, 40_000_000)
+  t.equal(rowOf({ routing: { modelId: 'one/free' } }, one)?.cost_nano_usd, 0)
+  const tokens = { usage: { total: usage } }
+  t.equal(rowOf({ routing: { modelId: 'one/long-paid' } }, tokens)?.cost_nano_usd, 200_000)
+  t.equal(rowOf({ routing: { modelId: 'one/free' } }, tokens)?.cost_nano_usd, 0)
+})
 
 t.test('missing usage is estimated once a provider may have begun, and is marked', async t => {
   const estimate = (parts: RecordParts) => {
