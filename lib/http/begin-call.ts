@@ -176,7 +176,8 @@ class CallBody {
   constructor (deps: CallBodyDeps) {
     const { context: { req, res } } = deps
     this.#deps = deps
-    this.#expectsContinue = req.headers.expect !== undefined
+    // HTTP/1.0 has no `100 Continue`: https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
+    this.#expectsContinue = req.headers.expect !== undefined && req.httpVersion !== '1.0'
     // A caller who gets a reply while waiting to send a body may or may not send it: no request can follow.
     if (this.#expectsContinue) res.setHeader('connection', 'close')
   }

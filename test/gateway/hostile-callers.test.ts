@@ -435,6 +435,10 @@ t.test(
     known.write(body)
     t.match(await rest(known), /^HTTP\/1.1 200 /)
 
+    const old = await raw(t, api.url)
+    old.write(head.replace('HTTP/1.1', 'HTTP/1.0'))
+    t.match(await rest(old), /^HTTP\/1.1 200 /, 'HTTP/1.0 has no such answer')
+
     const stranger = await raw(t, api.url)
     stranger.write(head.replace(/bearer .*/i, 'Bearer wrong').slice(0, -body.length))
     t.match(await rest(stranger), /^HTTP\/1.1 401 /)
