@@ -5,11 +5,11 @@ import OpenAI, { toFile, type Uploadable } from 'openai'
 import Dedalus from 'dedalus-labs'
 import { localPrograms } from '../../lib/local/programs.ts'
 import { runProgram } from '../../lib/async/run-program.ts'
-import { eventStream } from '../support/upstream.ts'
-import { testGateway, testKey } from '../support/gateway.ts'
+import { eventStream, fakeUpstream } from '../support/upstream.ts'
+import { testGateway, testKey, upstreamAt } from '../support/gateway.ts'
 import { partsOf } from '../support/forms.ts'
 import { secondsOf } from '../support/sound-frames.ts'
-import { providerSettings } from '../support/settings.ts'
+import { modelSettings, providerSettings } from '../support/settings.ts'
 import { callWithoutReading, endlessly } from '../support/unread.ts'
 import { until } from '../support/until.ts'
 import { speech, said, sound, wav, start, json, words, verbose } from '../support/audio.ts'
@@ -86,6 +86,30 @@ t.test('speech is passed on as it arrives, with the media type of its format', a
   await until(() => api.lines.length === 9, 'nine lines in the log')
   t.match(api.lines[0], { endpoint: 'speech', outcome: 'ok', model: 'openai/tts-1', spoken_characters: 5 })
   t.match(api.lines[8], { spoken_characters: 4 })
+})
+
+t.test('the output tokens of speech have the price of sound', async t => {
+  const model = 'openai/gpt-4o-mini-tts'
+  const frames = [
+    { type: 'speech.audio.delta', audio: sound.toString('base64') },
+    { type: 'speech.audio.done', usage: { input_tokens: 14, output_tokens: 1000, total_tokens: 1014 } }
+  ]
+  const upstream = await fakeUpstream({
+    headers: eventStream,
+    pieces: frames.map(frame => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`)
+  })
+  t.teardown(upstream.close)
+  const price = { input: 0.6, output: 10, audioOutput: 12 }
+  const costs: unknown[] = []
+  const api = await testGateway(
+    t,
+    { providers: [upstreamAt(upstream.url)], models: [modelSettings(model, { price })] },
+    {},
+    { observers: [(_call, row) => costs.push(row?.cost_nano_usd)] }
+  )
+  await (await api.post(speech, { ...said, model, stream_format: 'sse' })).text()
+  await until(() => costs.length === 1, 'the call to be recorded')
+  t.same(costs, [14 * 600 + 1000 * 12_000])
 })
 
 t.test('the first bytes of speech reach the caller before the last are generated', async t => {

@@ -104,6 +104,8 @@ function addUsage (value: unknown, into: SpeechEvent[]): void {
   const output = countOf(outputTokens)
   if (input === undefined || output === undefined) return
   const totalTokens = countOf(total) ?? input + output
-  const reported = possibleUsage({ promptTokens: input, completionTokens: output, totalTokens })
+  const reported = possibleUsage({
+    promptTokens: input, completionTokens: output, totalTokens, completionAudioTokens: output
+  })
   if (reported !== undefined) into.push({ type: 'usage', usage: reported })
 }
