@@ -80,8 +80,13 @@ export function priceOf (entry: JsonObject): Price | undefined {
     const usd = usdOf(entry[field], units)
     if (usd !== undefined) price[ours] = usd
   }
-  const image = usdOf(entry['output_cost_per_image'] ?? entry['input_cost_per_image'], 1)
-  if (image !== undefined && entry['mode'] === 'image_generation') price['images'] = [{ usd: image }]
+  if (entry['mode'] === 'image_generation') {
+    const image = usdOf(entry['output_cost_per_image'] ?? entry['input_cost_per_image'], 1)
+    if (image !== undefined) price['images'] = [{ usd: image }]
+    // The output of these models is images.
+    const token = usdOf(entry['output_cost_per_image_token'], 1e6)
+    if (token !== undefined) price['output'] = token
+  }
   const { search_context_cost_per_query: searches } = entry
   const search = usdOf(isObject(searches) ? searches['search_context_size_medium'] : undefined, 1000)
   if (search !== undefined) price['per_thousand_searches'] = search

@@ -100,6 +100,13 @@ t.test('every unit has its price', async t => {
   )
   t.same(priceOf(map['whisper-9']), { per_minute: 0.006 })
   t.same(priceOf(map['dall-e-9']), { images: [{ usd: 0.04 }] })
+  const ofImages = { output_cost_per_token: 1.2e-5, output_cost_per_image_token: 1.2e-4 }
+  t.same(
+    priceOf({ ...ofImages, mode: 'image_generation' }),
+    { output: 120 },
+    'all output of such a model counts as images'
+  )
+  t.same(priceOf({ ...ofImages, mode: 'chat' }), { output: 12 })
   t.same(
     priceOf({
       ocr_cost_per_page: 0.001,
