@@ -72,22 +72,38 @@ export function estimateSpeech ({ input, instructions = '' }: SpeechInput): Esti
   })
 }
 
-/** Bytes per second, typical and minimum, by file format. */
-const bytesPerSecond: Readonly<Record<string, { readonly typical: number, readonly min: number }>> = {
-  wav: { typical: 176_400, min: 16_000 },
-  flac: { typical: 88_200, min: 8_000 }
-}
-const compressed = { typical: 16_000, min: 2_000 }
+/** Typical bytes per second, by file format. */
+const bytesPerSecond: Readonly<Record<string, number>> = { wav: 176_400, flac: 88_200 }
+const compressed = 16_000
+/** Bytes per second of the slowest encoding. */
+export const minBytesPerSecond = 750
+/** Encodings of WAV with a constant number of bits per sample: integers, floats, A-law and μ-law. */
+const plainEncodings: ReadonlySet<number> = new Set([1, 3, 6, 7])
 /** OpenAI counts ten tokens per second of audio; fast speech has about five text tokens per second. */
 const soundTokensPerSecond = 10
 const maxSoundTokensPerSecond = 20
 const wordTokensPerSecond = 5
 
+/**
+ * Returns the bytes per second of a WAV file without compression, by its header; `undefined` for any other.
+ *
+ * @see https://www.mmsp.ece.mcgill.ca/Documents/AudioFormats/WAVE/WAVE.html
+ */
+function wavBytesPerSecond (head: Uint8Array): number | undefined {
+  const header = Buffer.from(head.buffer, head.byteOffset, head.byteLength)
+  if (header.length < 46 || !/^RIFF.{4}WAVEfmt /s.test(header.toString('latin1', 0, 16))) return undefined
+  const encoding = header.readUInt16LE(20)
+  if (!plainEncodings.has(encoding === 0xfffe ? header.readUInt16LE(44) : encoding)) return undefined
+  const bytesPerSample = Math.ceil(header.readUInt16LE(34) / 8)
+  return header.readUInt16LE(22) * header.readUInt32LE(24) * bytesPerSample || undefined
+}
+
 /** Estimates the seconds of a recording from the size and format of its file. */
 export function estimateRecording ({ file, prompt = '' }: RecordingInput): Estimate {
-  const { typical, min } = bytesPerSecond[/\.(\w+)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''] ?? compressed
-  const seconds = Math.ceil(file.sizeBytes / typical)
-  const maxSeconds = Math.ceil(file.sizeBytes / min)
+  const stated = wavBytesPerSecond(file.head)
+  const typical = bytesPerSecond[/\.(\w+)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''] ?? compressed
+  const seconds = Math.ceil(file.sizeBytes / (stated ?? typical))
+  const maxSeconds = Math.ceil(file.sizeBytes / (stated ?? minBytesPerSecond))
   const words = Math.ceil(textTokens(prompt))
   return estimateOf({
     prompt: {

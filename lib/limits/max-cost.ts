@@ -8,6 +8,7 @@ import { requestBytes } from '../core/request-size.ts'
 import type { CallRecord } from '../core/record.ts'
 import { costOfJudged, costOfWasted } from '../usage/call-cost.ts'
 import { maxUnitCostOf, costNanoUsd } from '../usage/cost.ts'
+import { minBytesPerSecond } from './estimate-units.ts'
 import { estimateChat } from './estimate-chat.ts'
 import type { AnswerEstimate, Estimator, PromptMedia } from './estimate.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -128,8 +129,8 @@ export interface SentMedia {
 const imageTokens = 40_000
 /** The same at Anthropic: https://platform.claude.com/docs/en/build-with-claude/vision */
 const anthropicImageTokens = 5000
-/** The slowest encoding has 750 bytes per second, and no provider counts more than 32 tokens for a second. */
-const recordingBytesPerToken = 23
+/** No provider counts more than 32 tokens for a second. */
+const recordingBytesPerToken = Math.floor(minBytesPerSecond / 32)
 /** Assumed if the input limit of a model is unknown. */
 const unknownInputTokens = 1_000_000
 

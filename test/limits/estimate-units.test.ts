@@ -10,15 +10,15 @@ import {
 import type { RecordingInput } from '../../lib/audio/input.ts'
 import type { UploadedFile } from '../../lib/core/upload.ts'
 
-function file (name: string, sizeBytes: number): UploadedFile {
-  return { name, sizeBytes, mediaType: 'audio/mpeg', head: new Uint8Array(), open: async function * () {} }
+function file (name: string, sizeBytes: number, head: Uint8Array = new Uint8Array()): UploadedFile {
+  return { name, sizeBytes, mediaType: 'audio/mpeg', head, open: async function * () {} }
 }
 
-function recording (name: string, sizeBytes: number): RecordingInput {
+function recording (name: string, sizeBytes: number, head?: Uint8Array): RecordingInput {
   return {
     task: 'transcribe',
     model: ['x'],
-    file: file(name, sizeBytes),
+    file: file(name, sizeBytes, head),
     format: 'json',
     stream: false,
     logprobs: false,
@@ -28,10 +28,10 @@ function recording (name: string, sizeBytes: number): RecordingInput {
 
 t.test('the duration of a recording is limited by its size and format', async t => {
   t.match(estimateRecording(recording('a.wav', 1_764_000)), {
-    units: { typical: { audioSeconds: 10 }, max: { audioSeconds: 111 }, min: { audioSeconds: 10 } }
+    units: { typical: { audioSeconds: 10 }, max: { audioSeconds: 2352 }, min: { audioSeconds: 10 } }
   })
   t.match(estimateRecording(recording('a.mp3', 1_600_000)), {
-    units: { typical: { audioSeconds: 100 }, max: { audioSeconds: 800 } },
+    units: { typical: { audioSeconds: 100 }, max: { audioSeconds: 2134 } },
     prompt: { typical: 1000 }
   })
   t.same(
@@ -39,6 +39,29 @@ t.test('the duration of a recording is limited by its size and format', async t 
     estimateRecording(recording('a.wav', 1_764_000)),
     'whatever the case of its name'
   )
+})
+
+t.test('the header of a WAV file without compression tells its duration', async t => {
+  const header = (encoding: number, rate: number, channels: number, bits: number, inner = 0): Buffer => {
+    const head = Buffer.alloc(60)
+    head.write('RIFF')
+    head.write('WAVEfmt ', 8)
+    head.writeUInt16LE(encoding, 20)
+    head.writeUInt16LE(channels, 22)
+    head.writeUInt32LE(rate, 24)
+    head.writeUInt16LE(bits, 34)
+    head.writeUInt16LE(inner, 44)
+    return head
+  }
+  const secondsOf = (head: Uint8Array): unknown =>
+    estimateRecording(recording('a.wav', 480_000, head)).units?.max?.audioSeconds
+  t.equal(secondsOf(header(7, 8000, 1, 8)), 60, 'telephone')
+  t.equal(secondsOf(header(1, 48_000, 2, 16)), 3)
+  t.equal(secondsOf(header(0xfffe, 16_000, 1, 24, 1)), 10, 'extensible')
+  t.equal(secondsOf(header(0xfffe, 16_000, 1, 24, 0x55)), 640)
+  t.equal(secondsOf(header(0x11, 8000, 1, 4)), 640, 'compressed')
+  t.equal(secondsOf(header(1, 0, 1, 8)), 640, 'impossible')
+  t.equal(secondsOf(header(1, 8000, 1, 8).subarray(0, 40)), 640, 'cut off')
 })
 
 t.test('speech is counted in characters and in audio tokens', async t => {
