@@ -72,11 +72,15 @@ export class UsageFacts {
   /** True if `total` is partly or wholly estimated, or incomplete. */
   isEstimated: boolean | undefined = undefined
   /**
-   * The usage of each request whose answer is in `total`. Each is priced separately, since long prompts have
-   * other prices. `earlier` is the usage of the call before that answer; a later report with the same
-   * `earlier` replaces it.
+   * The usage of each answer that `total` adds up, and of its `requests` if it took several. Each request is
+   * priced separately, since long prompts have other prices. `earlier` is the usage of the call before that
+   * answer; a later report with the same `earlier` replaces it.
    */
-  answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
+  answers: ReadonlyArray<{
+    readonly earlier: Usage | undefined
+    readonly usage: Usage
+    readonly requests?: readonly Usage[]
+  }> = []
   /** Estimates the usage of the call when the provider does not report any. */
   estimate: UsageEstimator | undefined = undefined
   /** Requests that a provider will bill although their answers could not be used. */
@@ -107,13 +111,15 @@ export function noteUsage (
   recorded: UsageFacts,
   reported: Usage,
   earlier: Usage | undefined,
-  requests: readonly Usage[] = [reported]
+  requests?: readonly Usage[]
 ): void {
   const usage = capParts(reported)
   recorded.total = earlier === undefined ? usage : addUsage(earlier, usage) ?? usage
+  const { answers } = recorded
+  const others = answers.at(-1)?.earlier === earlier ? answers.slice(0, -1) : answers
   recorded.answers = [
-    ...recorded.answers.filter(answer => answer.earlier !== earlier),
-    ...requests.map(request => ({ earlier, usage: capParts(request) }))
+    ...others,
+    { earlier, usage, ...requests !== undefined && { requests: requests.map(capParts) } }
   ]
   recorded.isEstimated = recorded.hasEstimatedTurns === true
   recorded.openTurn = undefined

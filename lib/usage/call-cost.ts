@@ -87,7 +87,8 @@ function answerUsage (record: CallRecord): AnswerUsage {
   if (isPossible) {
     // Use the total if it is estimated or an answer's usage is unknown.
     const { answers: reported } = record.usage
-    const answers = reported.length < 2 ? [usage] : reported.map(answer => answer.usage)
+    const isTotal = reported.length < 2 && reported[0]?.requests === undefined
+    const answers = isTotal ? [usage] : reported.flatMap(answer => answer.requests ?? answer.usage)
     const turn = usageEstimated ? turnInFlight(record) : undefined
     return turn === undefined
       ? { usage, answers, estimated: usageEstimated }

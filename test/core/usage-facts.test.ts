@@ -27,17 +27,16 @@ t.test('usage is summed over all turns, each counted once however often it is re
   t.equal(recorded.isEstimated, false)
 })
 
-t.test('the usage of several requests is one total, and each of them is an answer', async t => {
+t.test('an answer that took several requests has the usage of each', async t => {
   const recorded = new UsageFacts()
   noteUsage(recorded, usage(10, 1), undefined)
   noteUsage(recorded, usage(20, 3), undefined, [usage(10, 1), usage(10, 2)])
   const answers = [
-    { earlier: undefined, usage: usage(10, 1) },
-    { earlier: undefined, usage: usage(10, 2) }
+    { earlier: undefined, usage: usage(20, 3), requests: [usage(10, 1), usage(10, 2)] }
   ]
   t.strictSame([recorded.total, recorded.answers], [usage(20, 3), answers])
   noteUsage(recorded, usage(20, 3), undefined, [usage(10, 1), usage(10, 2)])
-  t.strictSame(recorded.answers, answers, 'a later report replaces all of them')
+  t.strictSame(recorded.answers, answers, 'a later report replaces it')
 })
 
 t.test('counts of parts are limited to those of their wholes, as costs assume', async t => {
