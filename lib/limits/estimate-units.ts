@@ -77,6 +77,8 @@ const bytesPerSecond: Readonly<Record<string, number>> = { wav: 176_400, flac: 8
 const compressed = 16_000
 /** Bytes per second of the slowest encoding. */
 export const minBytesPerSecond = 750
+/** Bytes of a WAV file that are no sound, at least. */
+const wavHeaderBytes = 44
 /** Encodings of WAV with a constant number of bits per sample: integers, floats, A-law and μ-law. */
 const plainEncodings: ReadonlySet<number> = new Set([1, 3, 6, 7])
 /** OpenAI counts ten tokens per second of audio; fast speech has about five text tokens per second. */
@@ -102,8 +104,9 @@ function wavBytesPerSecond (head: Uint8Array): number | undefined {
 export function estimateRecording ({ file, prompt = '' }: RecordingInput): Estimate {
   const stated = wavBytesPerSecond(file.head)
   const typical = bytesPerSecond[/\.(\w+)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''] ?? compressed
-  const seconds = Math.ceil(file.sizeBytes / (stated ?? typical))
-  const maxSeconds = Math.ceil(file.sizeBytes / (stated ?? minBytesPerSecond))
+  const soundBytes = stated === undefined ? file.sizeBytes : Math.max(0, file.sizeBytes - wavHeaderBytes)
+  const seconds = Math.ceil(soundBytes / (stated ?? typical))
+  const maxSeconds = Math.ceil(soundBytes / (stated ?? minBytesPerSecond))
   const words = Math.ceil(textTokens(prompt))
   return estimateOf({
     prompt: {

@@ -56,6 +56,8 @@ t.test('the header of a WAV file without compression tells its duration', async 
   const secondsOf = (head: Uint8Array): unknown =>
     estimateRecording(recording('a.wav', 480_000, head)).units?.max?.audioSeconds
   t.equal(secondsOf(header(7, 8000, 1, 8)), 60, 'telephone')
+  const second = recording('a.wav', 8044, header(1, 8000, 1, 8))
+  t.equal(estimateRecording(second).units?.max?.audioSeconds, 1, 'the header is no sound')
   t.equal(secondsOf(header(1, 48_000, 2, 16)), 3)
   t.equal(secondsOf(header(0xfffe, 16_000, 1, 24, 1)), 10, 'extensible')
   t.equal(secondsOf(header(0xfffe, 16_000, 1, 24, 0x55)), 640)
