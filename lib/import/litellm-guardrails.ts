@@ -124,9 +124,9 @@ function readGuardrail (guardrail: Guardrail, names: Set<string>): JsonObject[] 
   if (stages[0]?.name !== name) differences.push(`its name is ${String(stages[0]?.name)}`)
   const isExact = entries.verdict === 'exact' && differences.length === 0
   const note = [`guard ${stages.map(stage => stage.name).join(', ')}`, entries.note, ...differences]
-  const fields = [...readParams.common, ...readParams[kind] ?? []]
+  const fields = new Set([...readParams.common, ...readParams[kind] ?? []])
   for (const field of Object.keys(params)) {
-    if (params[field] === null || fields.includes(field)) continue
+    if (params[field] === null || fields.has(field)) continue
     plan.note(`${path}.litellm_params.${field}`, 'unsupported', 'no counterpart: the guard works without it')
   }
   plan.note(path, isExact ? 'exact' : 'approximate', note.filter(text => text !== '').join('; '))
