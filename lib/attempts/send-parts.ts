@@ -106,8 +106,8 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
       const [first] = usages.values()
       // A partial sum would be a wrong bill: `reported` has the known usage.
       if (first === undefined || usages.size < parts) return
-      const answers = [...usages.values()].flatMap(({ usage }) => usage ?? [])
-      into.push({ ...first, usage: answers.reduce<Usage | undefined>(addUsage, undefined), answers })
+      const requests = [...usages.values()].flatMap(({ usage }) => usage ?? [])
+      into.push({ ...first, usage: requests.reduce<Usage | undefined>(addUsage, undefined), requests })
     }
   }
 }

@@ -79,7 +79,7 @@ export interface UsageEvent {
   readonly type: 'usage'
   readonly usage: Usage
   /** The usage of each request, if `usage` is the sum of several. */
-  readonly answers?: readonly Usage[]
+  readonly requests?: readonly Usage[]
 }
 
 export type ChatEvent =

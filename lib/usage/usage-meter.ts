@@ -42,7 +42,7 @@ export class UsageMeter {
         noteToolCall(this.#record.tools, event.id)
         return 0
       case 'usage':
-        this.#report(event.usage, event.answers)
+        this.#report(event.usage, event.requests)
         return 0
       case 'audio-start':
       case 'speech-delta':
@@ -114,8 +114,8 @@ export class UsageMeter {
     this.#record.usage.units = { ...this.#record.usage.units, ...units }
   }
 
-  #report (usage: Usage, answers?: readonly Usage[]): void {
+  #report (usage: Usage, requests?: readonly Usage[]): void {
     this.#hasReported = true
-    noteUsage(this.#record.usage, usage, this.#earlier, answers)
+    noteUsage(this.#record.usage, usage, this.#earlier, requests)
   }
 }
