@@ -12,7 +12,7 @@ import { loadSettings } from '../config/read-settings.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
-import type { Command } from './command.ts'
+import { refuseArguments, type Command } from './command.ts'
 import { parseExpiry } from './parse-date.ts'
 import { table } from './table.ts'
 
@@ -54,10 +54,7 @@ Scopes: ${scopeNames.join(', ')}`,
         { exitCode: 2 }
       )
     }
-    const [extra] = rest.slice(action === 'revoke' ? 1 : 0)
-    if (extra !== undefined) {
-      throw new CommandError(`unexpected argument "${extra}": quote a name with spaces`, { exitCode: 2 })
-    }
+    refuseArguments(rest.slice(action === 'revoke' ? 1 : 0))
     const perform = prepare(values, rest)
     const database = await openDatabase(loadSettings({ ...terminal, file: values.config }))
     try {

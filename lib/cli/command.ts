@@ -1,6 +1,6 @@
 /** What every command of `headgate` has. */
 
-import type { Terminal, ExitCode } from '../process/terminal.ts'
+import { CommandError, type Terminal, type ExitCode } from '../process/terminal.ts'
 
 export interface Command {
   /** Printed by `--help`. */
@@ -23,4 +23,15 @@ export function usageError (error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error)) return undefined
   if (!String(error.code).startsWith('ERR_PARSE_ARGS')) return undefined
   return error.message.split(/\.\s/, 1)[0]
+}
+
+/**
+ * Refuses arguments that a command would ignore, such as the second word of a name without quotes.
+ *
+ * @throws CommandError
+ */
+export function refuseArguments ([extra]: readonly string[]): void {
+  if (extra !== undefined) {
+    throw new CommandError(`unexpected argument "${extra}": quote a name with spaces`, { exitCode: 2 })
+  }
 }

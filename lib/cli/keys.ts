@@ -27,7 +27,7 @@ import { nearestWord } from '../text/nearest-word.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { databasePath } from '../stores/sqlite/database-file.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
-import type { Command } from './command.ts'
+import { refuseArguments, type Command } from './command.ts'
 import { parseDate, parseExpiry } from './parse-date.ts'
 import { table } from './table.ts'
 
@@ -94,8 +94,8 @@ accepts it within a second.
   --stages NAME,…            guards that inspect every call of the key; an empty value: none
   --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
 ${limitFields.map(({ name, row: { help } }) => `  --${optionOf(name)} N`.padEnd(29) + help).join('\n')}
-  --budget USD/PERIOD        most the key may spend per hour, day, week, month or in total; of several, all apply:
-                             20/month                     in UTC
+  --budget USD/PERIOD        most the key may spend; may be repeated, and all budgets apply:
+                             20/month                     per hour, day, week, month or in total, in UTC
                              20/month@Europe/Berlin       in a time zone
                              50/30d@2030-01-31T00:00:00Z  every 30 days, starting at this time
   --soft-budget USD/PERIOD   a budget that refuses nothing: the log and alerts say that it is used up
@@ -122,10 +122,7 @@ Endpoints: ${endpointNames.join(', ')}`,
         meant === undefined ? 'use create, list, show, update, rotate or revoke' : `did you mean "${meant}"?`
       throw new CommandError(action === '' ? hint : `unknown action "${action}"; ${hint}`, { exitCode: 2 })
     }
-    const [extra] = rest.slice(action === 'create' || action === 'list' ? 0 : 1)
-    if (extra !== undefined) {
-      throw new CommandError(`unexpected argument "${extra}": quote a name with spaces`, { exitCode: 2 })
-    }
+    refuseArguments(rest.slice(action === 'create' || action === 'list' ? 0 : 1))
     const perform = prepare(values, rest)
     const { settings, checked } = readSettings({ ...terminal, file: values.config })
     const path = databasePath(settings.server.dataDir)

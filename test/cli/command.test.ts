@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import t from 'tap'
-import { usageError } from '../../lib/cli/command.ts'
+import { refuseArguments, usageError } from '../../lib/cli/command.ts'
 
 t.test('only the first sentence of a command line mistake is printed', async t => {
   const mistake = (args: string[]): unknown => {
@@ -20,4 +20,12 @@ t.test('other errors are not mistakes of the command line', async t => {
     [new Error('x'), Object.assign(new Error('x'), { code: 'ENOENT' }), 'text', undefined].map(usageError),
     [undefined, undefined, undefined, undefined]
   )
+})
+
+t.test('the first argument too many is named', async t => {
+  t.throws(() => refuseArguments(['alpha', 'beta']), {
+    exitCode: 2,
+    message: 'unexpected argument "alpha": quote a name with spaces'
+  })
+  t.doesNotThrow(() => refuseArguments([]))
 })
