@@ -126,7 +126,7 @@ export class CooldownExchange {
         if (forMs === 0 && this.#reported.get(member) === reported) this.#reported.delete(member)
       },
       () => {
-        /* Redis is unreachable, which the server has emitted: it is sent again when it is back */
+        /* Redis is unreachable, which the server has reported: it is sent again when Redis is back */
       }
     )
   }
