@@ -62,13 +62,13 @@ export interface ResponsesInputOptions {
   /** What the request uses from stored responses. */
   readonly stored?: StoredInput | undefined
   /** Calls whose approvals were checked before guards replaced texts. Default: none. */
-  readonly approved?: readonly ApprovedCall[] | undefined
+  readonly checked?: readonly ApprovedCall[] | undefined
 }
 
 /** @throws GatewayError `invalid_value` or `unsupported_parameter` with the invalid parameter */
 export function responsesInput (
   call: ValidCall<ResponsesRequest>,
-  { archive, stored = noStoredInput, approved }: ResponsesInputOptions = {}
+  { archive, stored = noStoredInput, checked }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
   const { request, key, record } = call
   const isLarge = archive !== undefined && record.request.bodyBytes > archive.maxBodyBytes
@@ -79,7 +79,7 @@ export function responsesInput (
     request,
     items,
     continuation?.items,
-    approved
+    checked
   )
   const kept = (response: ResponseObject): Omit<ResponseToKeep, 'keyId'> => {
     const { items: input, newIds } = identified(items)

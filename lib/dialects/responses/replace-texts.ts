@@ -6,6 +6,7 @@ import { withRequest } from '../replaced-request.ts'
 import { responsesInput, type ResponsesContext, type ResponsesInputOptions } from './input.ts'
 import { responsesItemTexts, responsesRequestTexts } from './text-places.ts'
 import type { ChatInput } from '../../chat/input.ts'
+import type { ResponsesRequest } from '../../../schemas/responses.ts'
 import type { ReplaceText } from '../../json/place-table.ts'
 import type { FoundItem } from './archive.ts'
 import type { StoredInput } from './stored-input.ts'
@@ -24,12 +25,7 @@ export function replaceResponseTexts (
   const replaced = responsesRequestTexts.replace(given, replace)
   const stored = withStoredTexts(found, replace)
   if (replaced === given && stored === found) return call
-  const { toolApproval } = call.request
-  const { request, context } = responsesInput(
-    withRequest(call, given, replaced),
-    { ...options, stored, approved: toolApproval?.approved }
-  )
-  return refine(call, { request, context })
+  return readAgain(call, replaced, { ...options, stored })
 }
 
 /**
@@ -51,11 +47,18 @@ export function withoutTokens (
   if (include?.length !== given.include?.length) noteIgnored(call.record.request, logprobs)
   if ((given.top_logprobs ?? 0) > 0) noteIgnored(call.record.request, 'top_logprobs')
   const other = { ...given, ...include !== undefined && { include }, top_logprobs: 0 }
-  const { toolApproval } = call.request
-  const { request, context } = responsesInput(
-    withRequest(call, given, other),
-    { ...options, stored, approved: toolApproval?.approved }
-  )
+  return readAgain(call, other, { ...options, stored })
+}
+
+/** Reads the changed request of a call. Approvals were checked with the caller's own texts. */
+function readAgain (
+  call: RoutedCall<ChatInput>,
+  changed: ResponsesRequest,
+  options: ResponsesInputOptions
+): RoutedCall<ChatInput> {
+  const { request: given } = contextOf<ResponsesContext>(call)
+  const checked = call.request.toolApproval?.approved
+  const { request, context } = responsesInput(withRequest(call, given, changed), { ...options, checked })
   return refine(call, { request, context })
 }
 
