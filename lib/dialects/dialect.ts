@@ -173,4 +173,6 @@ export interface AnswerStart<C = unknown> {
   /** The route that answers. */
   readonly route: Route
   readonly context: C
+  /** Returns a text as the caller will see it, with its values restored. Default: all texts stay unchanged. */
+  readonly restore?: ReplaceText
 }

@@ -284,12 +284,11 @@ export class ToolLoop {
    * that the call's server does not offer may belong to another server's tool. The batches of the run are
    * dropped: the returned events report each result with the id of its approval.
    */
-  async #runApproved ({
-    approved
-  }: ToolApproval): Promise<{
+  async #runApproved (approval: ToolApproval): Promise<{
     readonly ran: readonly FinishedToolCall[]
     readonly events: readonly ChatEvent[]
   }> {
+    const approved = this.#texts.approved(approval.approved)
     const names = offeredNames(this.#open)
     const calls = approved.flatMap(call => {
       const name = names.get(toolKey(call.serverName, call.toolName))

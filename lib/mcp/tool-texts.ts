@@ -14,7 +14,7 @@ import {
   toolResult,
   type ReplaceText
 } from '../json/place-table.ts'
-import type { RoutedChatCall } from '../chat/input.ts'
+import type { ApprovedCall, RoutedChatCall } from '../chat/input.ts'
 import type { TurnToolCall } from '../chat/turn.ts'
 import type { AssistantMessage } from '../../schemas/messages.ts'
 import type { FinishedToolCall } from './run-tools.ts'
@@ -25,6 +25,7 @@ type InspectTexts = <T>(value: T, replaceTexts: (value: T, replace: ReplaceText)
 
 /** The guards of one call at its server tools. Works in slices. Throws `content_refused` if one refuses. */
 export class ToolTexts {
+  readonly #call: RoutedChatCall
   readonly #callGuards: readonly InspectTexts[]
   readonly #resultGuards: readonly InspectTexts[]
   /** Returns the arguments to send to a server; absent if they stay unchanged. */
@@ -32,6 +33,7 @@ export class ToolTexts {
 
   /** @param guards that inspect texts. Default: none */
   constructor (guards: TextGuards | undefined, call: RoutedChatCall) {
+    this.#call = call
     this.#callGuards = guardsAt(guards, call, 'tool_call')
     this.#resultGuards = guardsAt(guards, call, 'tool_result')
     const { guards: { placeholders } } = call.record
@@ -39,6 +41,21 @@ export class ToolTexts {
     const filter = new PlaceholderFilter(placeholders)
     this.sentArguments = async given => await replaceInSlices(given, filter, async (given, replace) =>
       await everywhere('tool_call').replaceInSlices(given, replace))
+  }
+
+  /**
+   * Returns approved calls with the arguments that may be shown and stored: with placeholders, as the guards
+   * left them in the conversation, even if the caller sent the values.
+   */
+  approved (calls: readonly ApprovedCall[]): readonly ApprovedCall[] {
+    const { request: { messages }, record: { guards: { placeholders } } } = this.#call
+    if (placeholders === undefined) return calls
+    const texts = new Map(messages.flatMap(message =>
+      message.role === 'assistant'
+        ? (message.tool_calls ?? []).map(call => [call.id, 'function' in call ? call.function.arguments : ''])
+        : []
+    ))
+    return calls.map(call => ({ ...call, argumentsText: texts.get(call.id) ?? call.argumentsText }))
   }
 
   /** Returns the calls with the arguments for their tools. */

@@ -2,6 +2,7 @@
 
 import { contextOf, type Batch } from '../core/call.ts'
 import { PrintedJson, eventStreamHeaders, jsonReplyHeaders, toJsonReply, type Reply } from '../core/reply.ts'
+import { PlaceholderFilter } from '../guards/placeholder-filter.ts'
 import type { AnswerDialect, AnswerHead, AnswerStart, ChatBatch } from '../dialects/dialect.ts'
 import { printInSlices } from '../json/print-in-slices.ts'
 import { keepAliveComment, sseFrames } from '../wire/sse-frames.ts'
@@ -72,11 +73,13 @@ export function streamOrJson<B extends StreamableBatch, W = unknown> (
 
 /** Returns the start of an answer from its first normalised batch. */
 export function answerStart<C> ({ call, route, events }: ChatBatch): AnswerStart<C> {
+  const { guards: { placeholders } } = call.record
   return {
     head: events[0] as AnswerHead, // set by normalise
     call,
     route,
-    context: contextOf(call)
+    context: contextOf(call),
+    ...placeholders !== undefined && { restore: new PlaceholderFilter(placeholders).replace }
   }
 }
 

@@ -876,6 +876,69 @@ t.test('an approved call runs as it was approved, though a guard masks it for th
   t.equal(server.counts['tools/call'], 2)
 })
 
+t.test('an approval matches what the caller saw, though its provider got placeholders', async t => {
+  const question = { role: 'user', content: 'Write to ada@example.com.' }
+  const saw = { type: 'mcp_approval_request', arguments: '{"message":"ada@example.com"}' }
+  for (const unmaskFor of [[], ['server' as const]]) {
+    const server = await startToolServer(t)
+    const { api, histories, database } = await start(
+      t,
+      ({ text }) =>
+        text.includes('"role":"tool"')
+          ? { pieces: [chatAnswer('done')] }
+          : callsEcho(/<EMAIL_\w+>/.exec(text)?.[0] ?? 'nobody'),
+      {
+        ...withTools,
+        guards: [
+          {
+            name: 'emails',
+            use: 'pattern',
+            at: ['request', 'answer', 'tool_call', 'tool_result'],
+            action: 'mask',
+            patterns: ['email'],
+            reversible: true,
+            unmaskFor
+          }
+        ]
+      }
+    )
+    const tools = [{ type: 'mcp', server_label: 'mine', server_url: server.url }]
+    const ask = async (body: object): Promise<Answer & { error?: unknown }> => {
+      const answer = await api.post('/v1/responses', { model, tools, ...body })
+      if (!('stream' in body)) return (await answer.json()) as Answer
+      return Reflect.get(streamEvents(await answer.text()).at(-1) ?? {}, 'response') as Answer
+    }
+    for (const stream of [{}, { stream: true }]) {
+      const { id, output } = await ask({ input: [question], ...stream })
+      const waiting = output.at(-1)
+      t.match(waiting, saw)
+      const consent = { type: 'mcp_approval_response', approval_request_id: waiting?.['id'], approve: true }
+      for (const body of [
+        { input: [question, ...output, consent] },
+        { input: [consent], previous_response_id: id }
+      ]) {
+        t.match((await ask(body)).output, [
+          { type: 'mcp_call', arguments: saw.arguments, error: null },
+          { type: 'message' }
+        ])
+        t.match(server.calls.at(-1), {
+          message: unmaskFor.length > 0 ? 'ada@example.com' : /^<EMAIL_\w+>$/
+        })
+      }
+      const other = { ...waiting, arguments: '{"message":"eve@example.com"}' }
+      t.match(
+        await ask({ input: [question, other, consent] }),
+        { error: { code: 'invalid_value', message: /does not match this call/ } },
+        'other arguments were not approved'
+      )
+    }
+    t.equal(server.calls.length, 4)
+    t.notMatch(JSON.stringify(histories()), 'ada@example.com')
+    const stored = await database.query.selectFrom('responses').selectAll().execute()
+    t.notMatch(JSON.stringify(stored), 'ada@example.com')
+  }
+})
+
 t.test('a call with broken arguments is not offered for approval; the model gets an error', async t => {
   const server = await startToolServer(t)
   const broken = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{"message": "a' } }

@@ -1,14 +1,17 @@
 /**
  * Approvals of MCP tool calls. The id of an approval request contains a digest of server, tool and arguments,
- * so that an approval covers exactly one call.
+ * so that an approval covers exactly one call. Where the stored arguments have placeholders, it contains two:
+ * the caller may send the arguments with the values, or continue the stored response.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
 import { isObject } from '../../json/type-guards.ts'
 import type { McpTool } from '../../../schemas/responses.ts'
 
-/** Half of an id, in hexadecimal digits. */
-const halfLength = 16
+/** Hexadecimal digits of each part of an id. */
+const partLength = 16
+/** The parts of an id: its prefix, the nonce and the digests. */
+const parts = /^mcpr_|[\da-f]{16}/g
 
 export class Approvals {
   readonly #servers = new Map<string, McpTool>()
@@ -32,16 +35,24 @@ export class Approvals {
     return !(isObject(rule) && lists(rule['never'], toolName) && !lists(rule['always'], toolName))
   }
 
-  /** Returns the id of an approval request. @param given arguments as JSON */
-  idFor (label: string, toolName: string, given: string): string {
-    const nonce = randomBytes(halfLength / 2).toString('hex')
-    return `mcpr_${nonce}${this.#digest(nonce, label, toolName, given)}`
+  /**
+   * Returns the id of an approval request.
+   *
+   * @param given arguments as JSON
+   * @param shown the same as the caller will see them. Default: unchanged
+   */
+  idFor (label: string, toolName: string, given: string, shown = given): string {
+    const nonce = randomBytes(partLength / 2).toString('hex')
+    const digests = [...new Set([given, shown])].map(text => this.#digest(nonce, label, toolName, text))
+    return `mcpr_${nonce}${digests.join('')}`
   }
 
   /** Returns true if the id belongs to a request for this call, to the server as it is declared now. */
   isFor (id: string, label: string, toolName: string, given: string): boolean {
-    const nonce = id.slice('mcpr_'.length, 'mcpr_'.length + halfLength)
-    return this.#servers.has(label) && id === `mcpr_${nonce}${this.#digest(nonce, label, toolName, given)}`
+    const [prefix, nonce = '', ...digests] = id.match(parts) ?? []
+    return prefix === 'mcpr_' &&
+      this.#servers.has(label) &&
+      digests.includes(this.#digest(nonce, label, toolName, given))
   }
 
   #digest (nonce: string, label: string, toolName: string, given: string): string {
@@ -49,7 +60,7 @@ export class Approvals {
     return createHash('sha256')
       .update(JSON.stringify([nonce, url, label, toolName, given]))
       .digest('hex')
-      .slice(0, halfLength)
+      .slice(0, partLength)
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { PrintedJson } from '../../core/reply.ts'
 import { responseForCaller, storedResponse } from './direct-answer.ts'
-import { OutputItems } from './output-items.ts'
+import { itemOptions, OutputItems } from './output-items.ts'
 import { responseUsage, startedResponse } from './response-object.ts'
 import type { ItemListener } from './output/open-item.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
@@ -36,13 +36,7 @@ export function toResponse (
   start: AnswerStart<ResponsesContext>,
   batches: readonly ChatBatch[]
 ): ResponseObject {
-  const items = new OutputItems(ignoreAll, {
-    names: start.context.names,
-    approvals: start.context.approvals,
-    listed: start.context.listed,
-    model: start.head.model,
-    logprobs: start.call.request.logprobs === true
-  })
+  const items = new OutputItems(ignoreAll, itemOptions(start))
   for (const { events } of batches) for (const event of events) items.add(event)
   const { status, reason } = items.end()
   const cost = start.call.options?.usageCost?.(start.call)

@@ -3,7 +3,7 @@
 import { DirectPrinter } from './direct-printer.ts'
 import { printText } from '../../json/print-in-slices.ts'
 import { keptLength, maxKeptLength, tooLong } from './kept-length.ts'
-import { OutputItems } from './output-items.ts'
+import { itemOptions, OutputItems } from './output-items.ts'
 import { failedFields, responseUsage, startedResponse } from './response-object.ts'
 import { PingCounter } from './ping-counter.ts'
 import { endOfStream, keepAliveComment, sseEvent, type FramePrinter } from '../../wire/sse-frames.ts'
@@ -51,13 +51,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
     this.#call = start.call
     this.#keep = start.context.keep
     this.#response = startedResponse(start)
-    this.#items = new OutputItems(this, {
-      names: start.context.names,
-      approvals: start.context.approvals,
-      listed: start.context.listed,
-      model: start.head.model,
-      logprobs: start.call.request.logprobs === true
-    })
+    this.#items = new OutputItems(this, itemOptions(start))
     const isBegun = start.context.queued !== undefined
     if (isBegun) this.#sequence = 2 // after `response.created` and `response.queued`
     else this.event({ type: 'response.created', response: this.#response })

@@ -8,6 +8,7 @@
 
 import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { append } from '../../json/append.ts'
+import type { ReplaceText } from '../../json/place-table.ts'
 import type { JsonObject } from '../../json/type-guards.ts'
 import { OpenToolCall } from './output/open-tool-call.ts'
 import { OpenCustomCall } from './output/open-custom-call.ts'
@@ -22,6 +23,9 @@ import {
   type ServerItem
 } from './output/open-server-item.ts'
 import type { ItemListener, OpenItem } from './output/open-item.ts'
+import { responsesItemTexts } from './text-places.ts'
+import type { AnswerStart } from '../dialect.ts'
+import type { ResponsesContext } from './input.ts'
 import type { ReasoningState } from './reasoning-state.ts'
 import type { SentNames } from './sent-names.ts'
 import type { Approvals } from './approvals.ts'
@@ -46,6 +50,15 @@ export interface OutputItemsOptions {
   readonly approvals: Approvals
   /** Servers whose tools the conversation already lists. */
   readonly listed: ReadonlySet<string>
+  /** Returns a text as the caller will see it. Default: unchanged. */
+  readonly restore?: ReplaceText | undefined
+}
+
+/** Returns the options for the items of an answer. */
+export function itemOptions (
+  { context: { names, approvals, listed }, head, call, restore }: AnswerStart<ResponsesContext>
+): OutputItemsOptions {
+  return { names, approvals, listed, model: head.model, logprobs: call.request.logprobs === true, restore }
 }
 
 export class OutputItems {
@@ -168,14 +181,15 @@ export class OutputItems {
     toolName,
     arguments: given
   }: ChatEvent & { type: 'tool-approval-needed' }): ServerItem {
-    const text = JSON.stringify(given)
-    return {
-      id: this.#options.approvals.idFor(serverName, toolName, text),
+    const { approvals, restore } = this.#options
+    const item = {
       type: 'mcp_approval_request',
       server_label: serverName,
       name: toolName,
-      arguments: text
-    }
+      arguments: JSON.stringify(given)
+    } as const
+    const [shown = item] = restore === undefined ? [] : responsesItemTexts.replace([item], restore)
+    return { id: approvals.idFor(serverName, toolName, item.arguments, shown.arguments), ...item }
   }
 
   /** Closes open items; returns how the answer ended. */
