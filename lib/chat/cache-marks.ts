@@ -91,7 +91,7 @@ function markLast (parts: readonly object[], may: (part: object) => boolean): re
  * identity, the request included.
  */
 export function withoutMarks (request: ChatInput): ChatInput {
-  const { messages, tools } = request
+  const { messages, tools, originalInput } = request
   const isMarked = messages.some(message =>
     (Array.isArray(message.content) && message.content.some(hasMark)) || callsOf(message).some(hasMark)
   )
@@ -99,7 +99,8 @@ export function withoutMarks (request: ChatInput): ChatInput {
   return {
     ...request,
     messages: messages.map(messageWithoutMarks),
-    ...tools !== undefined && { tools: tools.map(toolWithoutMark) }
+    ...tools !== undefined && { tools: tools.map(toolWithoutMark) },
+    ...originalInput !== undefined && { originalInput: { positions: request, ...originalInput } }
   }
 }
 

@@ -77,12 +77,17 @@ export interface TextInput extends ChatInput {
 }
 
 export interface OriginalInput {
+  /** The caller's field for the conversation. */
   readonly field: 'messages' | 'input'
-  readonly messages: readonly Message[]
-  /** True if a part holds its address or file itself, as in the Responses API: `image_url`, `file_data`. */
-  readonly hasFlatParts?: true
-  /** The field that the system prompt came from. */
-  readonly systemPromptField: 'instructions' | 'system' | 'system_instruction'
+  /** Where the caller wrote messages, parts, calls and tools: `input[2].content[0]`. */
+  readonly places: ReadonlyMap<object, string>
+  /**
+   * Returns the caller's path of a field within an object of `places`: `.arguments` for `.function.arguments`;
+   * empty if the caller has no such field. Default: the same path.
+   */
+  readonly fieldName?: (path: string, of: object) => string
+  /** The objects of `places`, if those of the request are copies of them in the same order. */
+  readonly positions?: Pick<ChatInput, 'messages' | 'tools'>
 }
 
 export type ChatCall = ValidCall<ChatInput>

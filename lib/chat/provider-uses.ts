@@ -1,5 +1,6 @@
 /** What a conversation uses at a provider besides the model. */
 
+import { callerPlace } from './caller-place.ts'
 import { isObjectName } from '../json/object-names.ts'
 import type { ChatInput } from './input.ts'
 import type { ProviderUse } from '../core/provider-use.ts'
@@ -16,11 +17,13 @@ export function chatUses (request: ChatInput): readonly ProviderUse[] {
   for (const [index, message] of messages.entries()) {
     const param = `messages[${index}]`
     if (message.role === 'assistant' && message.audio !== undefined) {
-      uses.push({ kind: 'object', param: `${param}.audio` })
+      uses.push({ kind: 'object', param: callerPlace(`${param}.audio`, request) })
     }
     if (!Array.isArray(message.content)) continue
     for (const [position, part] of message.content.entries()) {
-      uses.push(...partUses(part, `${param}.content[${position}]`))
+      for (const use of partUses(part, `${param}.content[${position}]`)) {
+        uses.push({ ...use, param: callerPlace(use.param, request) })
+      }
     }
   }
   return uses

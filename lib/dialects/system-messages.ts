@@ -3,8 +3,59 @@
  * at the start.
  */
 
+import type { ChatInput } from '../chat/input.ts'
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Message, SystemMessage, UserMessage } from '../../schemas/messages.ts'
+
+/** Returns the request with system messages as the provider accepts them; the same one if nothing changes. */
+export function fitSystem (request: ChatInput, provider: ProviderTraits): ChatInput {
+  const messages = fitSystemMessages(request.messages, provider)
+  return messages === request.messages ? request : withMessages(request, messages)
+}
+
+/** Notes where the new messages came from, so that errors still name the right ones. */
+function withMessages (request: ChatInput, messages: readonly Message[]): ChatInput {
+  const {
+    messages: given,
+    originalInput = {
+      field: 'messages',
+      places: new Map(given.map((message, index) => [message, `messages[${index}]`]))
+    }
+  } = request
+  const places = new Map<object, string>(originalInput.places)
+  for (const [message, fitted] of replacements(given, messages)) {
+    const place = places.get(message)
+    if (place !== undefined && fitted !== undefined && !places.has(fitted)) places.set(fitted, place)
+  }
+  return { ...request, messages, originalInput: { ...originalInput, places } }
+}
+
+/** Maps each message to itself, or to the next new one, preferably of the same role. */
+function replacements (
+  given: readonly Message[],
+  fitted: readonly Message[]
+): ReadonlyMap<Message, Message | undefined> {
+  const indexes = new Map(fitted.map((message, index) => [message, index]))
+  const kept = new Set(given)
+  const fresh = fitted.flatMap((message, index) => kept.has(message) ? [] : [{ message, index }])
+  let last = -1
+  let at = 0
+  return new Map(
+    given.map(message => {
+      const index = indexes.get(message)
+      if (index !== undefined) {
+        last = index
+        return [message, message]
+      }
+      while (at < fresh.length - 1 && (fresh[at]?.index ?? 0) < last) at++
+      const next = fresh[at + 1]?.message
+      return [
+        message,
+        fresh[at]?.message.role !== message.role && next?.role === message.role ? next : fresh[at]?.message
+      ]
+    })
+  )
+}
 
 /**
  * Returns the conversation with system messages as the provider accepts them; the same list if nothing

@@ -37,9 +37,10 @@ export function withTools (request: ChatInput, open: OpenTools): ChatInput {
           )?.name,
     all: server => offered.flatMap(({ name, serverName }) => (serverName === server ? name : []))
   }
-  const { asWritten: _, ...translated } = request
+  const { asWritten: _, originalInput, ...translated } = request
   return {
     ...translated,
+    ...originalInput !== undefined && { originalInput: { positions: request, ...originalInput } },
     messages: withOfferedNames(request, open),
     ...tools.length > 0 && { tools: [...request.tools ?? [], ...tools] },
     ...choice !== undefined && { tool_choice: namedToolChoice(choice, names) }

@@ -1,15 +1,10 @@
 /**
- * Names the fields of rejected requests as the caller wrote them.
- *
- * Adapters see one conversation, with the system prompt first and without messages that `instructions`
- * replaced. A location in it (`messages[3].content[0]`) is mapped back to the caller's list by object
- * identity. If a provider rejects a field under its own name, the caller's name is substituted.
+ * Names the fields of rejected requests as the caller wrote them, whether an adapter or a provider rejects them.
  */
 
-import { holdsBytes } from '../net/written-address.ts'
+import { callerPlace } from '../chat/caller-place.ts'
 import type { AdapterInput } from './provider.ts'
 import type { ChatInput } from '../chat/input.ts'
-import type { Message } from '../../schemas/messages.ts'
 
 /** Returns the caller's name for a field of an embeddings request that a provider rejected. */
 export function callerField (field: string, { quirks }: Pick<AdapterInput<unknown>, 'quirks'>): string {
@@ -21,27 +16,9 @@ export function callerParam (
   param: string,
   { request, quirks }: Pick<AdapterInput<ChatInput>, 'request' | 'quirks'>
 ): string {
-  const { messages, originalInput } = request
-  const match = /^messages\[(\d{1,9})\](.*)$/s.exec(param)
-  if (match === null) return writtenField(param, request, quirks.rename)
-  const message = messages[Number(match[1])]
-  if (message === undefined || originalInput === undefined) return param
-  const index = originalInput.messages.indexOf(message)
-  const { field, hasFlatParts, systemPromptField } = originalInput
-  const [, , rest = ''] = match
-  if (index !== -1) return `${field}[${index}]${hasFlatParts === true ? partField(message, rest) : rest}`
-  return message.role === 'system' ? systemPromptField : field
-}
-
-/** Names a field of a part as the Responses API does, whose parts have no level of their own for it. */
-function partField ({ content }: Message, path: string): string {
-  const [, start = '', position, field] = /^(\.content\[(\d{1,9})\]\.)(.*)$/s.exec(path) ?? []
-  const part = Array.isArray(content) ? content[Number(position)] : undefined
-  if (part?.type === 'image_url' && field === 'image_url.url') return `${start}image_url`
-  if (part?.type !== 'file' || field?.startsWith('file.') !== true) return path
-  const { file_data: data } = part.file
-  const isAddress = field === 'file.file_data' && typeof data === 'string' && !holdsBytes(data)
-  return start + (isAddress ? 'file_url' : field.slice('file.'.length))
+  return /^(?:messages|tools)(?:[.[]|$)/.test(param)
+    ? callerPlace(param, request)
+    : writtenField(param, request, quirks.rename)
 }
 
 function writtenField (
@@ -50,7 +27,7 @@ function writtenField (
   renamed: Readonly<Record<string, string>> | undefined
 ): string {
   const [name = field] = field.split(/[.[]/, 1)
-  const written = request.callerNames?.[name]
+  const written = request.callerNames?.[field] ?? request.callerNames?.[name]
   if (written !== undefined) return written
   if (
     field === 'max_completion_tokens' &&

@@ -1,6 +1,6 @@
 import { withoutMarks } from '../../chat/cache-marks.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { fitSystemMessages } from '../system-messages.ts'
+import { fitSystem } from '../system-messages.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { FitTarget } from '../dialect.ts'
 
@@ -17,7 +17,6 @@ export function fitRequest (request: ChatInput, { provider }: FitTarget): ChatIn
       param: 'response_format'
     })
   }
-  const messages = fitSystemMessages(request.messages, provider)
-  const fitted = messages === request.messages ? request : { ...request, messages }
+  const fitted = fitSystem(request, provider)
   return provider.cacheMarks === undefined ? withoutMarks(fitted) : fitted
 }

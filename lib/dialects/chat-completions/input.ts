@@ -110,12 +110,20 @@ function oneConversation (given: ChatRequest): ChatInput {
     ...rest
   }
   if (request.messages !== messages) {
-    request.originalInput = {
-      field: ofMessages === undefined ? 'input' : 'messages',
-      messages: conversation?.given ?? [],
-      systemPromptField:
-        replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
+    const field = ofMessages === undefined ? 'input' : 'messages'
+    const isText = ofMessages === undefined && typeof input === 'string'
+    const places = new Map<object, string>()
+    for (const [index, message] of (conversation?.given ?? []).entries()) {
+      places.set(message, isText ? field : `${field}[${index}]`)
     }
+    const [first] = request.messages
+    if (first?.role === 'system' && !places.has(first)) {
+      places.set(
+        first,
+        replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
+      )
+    }
+    request.originalInput = { field, places }
   }
   // `audio` alone does not request audio output.
   if (rest.audio !== undefined && rest.modalities?.includes('audio') !== true) delete request.audio

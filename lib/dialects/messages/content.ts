@@ -18,7 +18,7 @@ export type Refuse = (error: GatewayError) => void
 /**
  * Converts a block of a user message to parts; blocks of Anthropic's server tools give the text they contain.
  *
- * @param param location of the block: `messages.0.content.1`
+ * @param param location of the block: `messages[0].content[1]`
  * @param refuse called for what cannot be translated, such as files stored at Anthropic
  */
 export function partsOf (
@@ -93,7 +93,7 @@ function documentParts (
     case 'text': return introduced(source.data === '' ? [] : [{ type: 'text', text: source.data }])
     case 'content': return introduced(typeof source.content === 'string'
       ? [{ type: 'text', text: source.content }]
-      : source.content.flatMap((block, index) => partsOf(block, `${param}.source.content.${index}`, refuse)))
+      : source.content.flatMap((block, index) => partsOf(block, `${param}.source.content[${index}]`, refuse)))
     case 'url': return introduced([{
       type: 'file',
       file: { file_data: source.url, filename: isNamed ? title : 'document.pdf' }

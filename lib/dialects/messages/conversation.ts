@@ -16,6 +16,7 @@ import type { AssistantMessage, Message, TextPart, ToolCall, UserPart } from '..
 import type {
   MessagesBlock,
   MessagesMessage,
+  MessagesResultBlock,
   MessagesTextBlock,
   MessagesToolResultBlock
 } from '../../../schemas/messages-request.ts'
@@ -26,16 +27,21 @@ import type {
  */
 const billingLine = 'x-anthropic-billing-header:'
 
-/** Converts the messages of a request to chat messages. */
+/**
+ * Converts the messages of a request to chat messages.
+ *
+ * @param places receives where messages, parts and calls came from
+ */
 export function conversationOf (
   system: string | readonly MessagesTextBlock[] | undefined,
   messages: readonly MessagesMessage[],
-  refuse: Refuse
+  refuse: Refuse,
+  places: Map<object, string> = new Map()
 ): Message[] {
-  const reader = new ConversationReader(refuse)
-  reader.addSystem(blocksOf(system ?? []))
+  const reader = new ConversationReader(refuse, places)
+  reader.addSystem(blocksOf(system ?? []), 'system')
   for (const [index, { role, content }] of messages.entries()) {
-    reader.add(role, blocksOf(content), `messages.${index}.content`)
+    reader.add(role, blocksOf(content), `messages[${index}]`)
   }
   return reader.end()
 }
@@ -54,6 +60,7 @@ interface Turn {
   readonly calls: ToolCall[]
   readonly details: JsonObject[]
   reasoning: string
+  readonly place: string
   /** Fields that belong to the next call. */
   callFields: Readonly<Record<string, unknown>> | undefined
 }
@@ -65,28 +72,32 @@ interface Turn {
 class ConversationReader {
   readonly #messages: Message[] = []
   readonly #refuse: Refuse
+  readonly #places: Map<object, string>
   #turn: Turn | undefined
   /** User parts so far: images and files of results, and user content. */
   #shown: UserPart[] = []
   #said: UserPart[] = []
+  /** Where the first user part came from. */
+  #userPlace: string | undefined
   /** System messages between calls and their results. */
   #waiting: Message[] = []
   /** Calls whose results are missing. */
   readonly #openCalls = new Set<string>()
 
-  constructor (refuse: Refuse) {
+  constructor (refuse: Refuse, places: Map<object, string>) {
     this.#refuse = refuse
+    this.#places = places
   }
 
-  add (role: MessagesMessage['role'], blocks: readonly MessagesBlock[], param: string): void {
+  add (role: MessagesMessage['role'], blocks: readonly MessagesBlock[], place: string): void {
     switch (role) {
-      case 'system': return this.addSystem(blocks)
-      case 'user': return this.#addUser(blocks, param)
-      case 'assistant': return this.#addAssistant(blocks)
+      case 'system': return this.addSystem(blocks, place)
+      case 'user': return this.#addUser(blocks, place)
+      case 'assistant': return this.#addAssistant(blocks, place)
     }
   }
 
-  addSystem (blocks: readonly MessagesBlock[]): void {
+  addSystem (blocks: readonly MessagesBlock[], place: string): void {
     const content = blocks.flatMap(block => {
       if (block.type !== 'text') return block.type === '*' ? otherText(block) : []
       return block.text.startsWith(billingLine) ? [] : textPart(block)
@@ -95,7 +106,7 @@ class ConversationReader {
     this.#endTurn()
     if (this.#openCalls.size === 0) this.#endUser()
     const list = this.#openCalls.size === 0 ? this.#messages : this.#waiting
-    list.push({ role: 'system', content: shortest(content) })
+    list.push(this.#placed({ role: 'system', content: shortest(content) }, place))
   }
 
   end (): Message[] {
@@ -104,35 +115,47 @@ class ConversationReader {
     return this.#messages
   }
 
-  #addUser (blocks: readonly MessagesBlock[], param: string): void {
+  #placed<T extends object> (object: T, place: string): T {
+    this.#places.set(object, place)
+    return object
+  }
+
+  #parts (block: MessagesBlock | MessagesResultBlock, place: string): UserPart[] {
+    const parts = partsOf(block, place, this.#refuse)
+    for (const part of parts) this.#places.set(part, place)
+    return parts
+  }
+
+  #addUser (blocks: readonly MessagesBlock[], place: string): void {
     this.#endTurn()
+    this.#userPlace ??= place
     let hasResult = false
     for (const [index, block] of blocks.entries()) {
       if (block.type === 'tool_result') {
         hasResult = true
-        this.#addResult(block, `${param}.${index}`)
+        this.#addResult(block, `${place}.content[${index}]`)
       } else {
-        for (const part of partsOf(block, `${param}.${index}`, this.#refuse)) this.#said.push(part)
+        for (const part of this.#parts(block, `${place}.content[${index}]`)) this.#said.push(part)
       }
     }
     if (!hasResult) this.#openCalls.clear()
   }
 
-  #addResult (block: MessagesToolResultBlock, param: string): void {
+  #addResult (block: MessagesToolResultBlock, place: string): void {
     const { tool_use_id: id, content, is_error: isError } = block
     const parts = blocksOf(content ?? []).flatMap((block, index) =>
-      partsOf(block, `${param}.content.${index}`, this.#refuse)
+      this.#parts(block, `${place}.content[${index}]`)
     )
     const mark = block.cache_control ?? lastMark(parts) ?? null
     const given = toolResultText(id, parts, this.#shown)
     const text = isError === true && !/^error/i.test(given) ? `Error: ${given}` : given
     const callId = providerToolId(id)
     this.#openCalls.delete(callId)
-    this.#messages.push({
+    this.#messages.push(this.#placed({
       role: 'tool',
       tool_call_id: callId,
       content: text === '' ? text : shortest(textPart({ type: 'text', text, cache_control: mark }))
-    })
+    }, place))
   }
 
   #endUser (): void {
@@ -140,12 +163,15 @@ class ConversationReader {
     for (const message of this.#waiting) this.#messages.push(message)
     this.#waiting = []
     const parts = this.#shown.concat(this.#said)
-    if (parts.length > 0) this.#messages.push({ role: 'user', content: shortest(parts) })
+    if (parts.length > 0) {
+      this.#messages.push(this.#placed({ role: 'user', content: shortest(parts) }, this.#userPlace ?? 'messages'))
+    }
+    this.#userPlace = undefined
     this.#shown = []
     this.#said = []
   }
 
-  #addAssistant (blocks: readonly MessagesBlock[]): void {
+  #addAssistant (blocks: readonly MessagesBlock[], place: string): void {
     if (this.#turn === undefined) this.#endUser()
     const turn = this.#turn ??= {
       order: new TurnOrder(),
@@ -154,17 +180,23 @@ class ConversationReader {
       calls: [],
       details: [],
       reasoning: '',
+      place,
       callFields: undefined
     }
-    for (const block of blocks) addBlock(turn, block)
+    for (const [index, block] of blocks.entries()) {
+      addBlock(turn, block)
+      for (const added of [turn.content.at(-1), turn.thinking.at(-1), turn.calls.at(-1)]) {
+        if (added !== undefined && !this.#places.has(added)) this.#placed(added, `${place}.content[${index}]`)
+      }
+    }
   }
 
   #endTurn (): void {
     if (this.#turn === undefined) return
-    const { order: { field: order }, content, thinking, calls, details, reasoning } = this.#turn
+    const { order: { field: order }, content, thinking, calls, details, reasoning, place } = this.#turn
     this.#turn = undefined
     if (content.length === 0 && calls.length === 0) return
-    this.#messages.push({
+    this.#messages.push(this.#placed({
       role: 'assistant',
       content: content.length === 0 ? null : hasTurnOrder(order) ? content : joined(content),
       ...order,
@@ -172,7 +204,7 @@ class ConversationReader {
       ...thinking.length > 0 && { thinking_blocks: thinking },
       ...details.length > 0 && { reasoning_details: details },
       ...reasoning !== '' && { reasoning_content: reasoning }
-    } satisfies AssistantMessage)
+    } satisfies AssistantMessage, place))
     for (const { id } of calls) this.#openCalls.add(id)
   }
 }

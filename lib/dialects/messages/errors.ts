@@ -2,6 +2,7 @@
 
 import { jsonReplyHeaders } from '../../core/reply.ts'
 import { ValidationError, type ErrorCode, type GatewayError, type OriginalError } from '../../core/errors.ts'
+import { dotted } from './field-name.ts'
 import { rateLimitHeaders } from './rate-limits.ts'
 import type { Call } from '../../core/call.ts'
 import type { MessagesErrorBody, MessagesErrorType } from '../../../schemas/messages-answer.ts'
@@ -83,8 +84,9 @@ function messageOf (failure: GatewayError, { record }: Call): string {
 
 /** Prefixes the message with its field, for which this dialect has no other place. */
 function withField ({ status, param, message }: GatewayError): string {
-  const [field = ''] = param?.split('[', 1) ?? []
-  return status !== 400 || field === '' || message.startsWith(field) ? message : `${field}: ${message}`
+  const place = dotted(param ?? '')
+  const [field = ''] = place.split('.', 1)
+  return status !== 400 || field === '' || message.startsWith(field) ? message : `${place}: ${message}`
 }
 
 /** Phrases that clients match on. */

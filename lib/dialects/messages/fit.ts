@@ -7,7 +7,7 @@
 import { withoutMarks } from '../../chat/cache-marks.ts'
 import { showsThinking } from '../../chat/shows-thinking.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { fitSystemMessages } from '../system-messages.ts'
+import { fitSystem } from '../system-messages.ts'
 import { callerFields } from './caller-fields.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ProviderTraits } from '../../core/provider-traits.ts'
@@ -33,13 +33,12 @@ export function fitRequest (
     })
   }
   checkPrefill(request, provider)
-  const fitted: Mutable<ChatInput> = { ...request }
+  const fitted: Mutable<ChatInput> = { ...fitSystem(request, provider) }
   const limit = model?.capabilities['output_token_limit']
   if (typeof limit === 'number') fitted.max_completion_tokens ??= limit
   fitThinking(fitted, provider, model?.capabilities['thinking'], route.traits?.efforts)
   if (provider.callerFields === true) Object.assign(fitted, callerFields(context))
   fitStops(fitted, onIgnored, route.traits?.stop === false ? 0 : provider.maxStops)
-  fitted.messages = fitSystemMessages(request.messages, provider)
   return provider.cacheMarks === true ? fitted : withoutMarks(fitted)
 }
 

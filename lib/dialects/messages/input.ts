@@ -4,6 +4,7 @@ import { refine, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject, property, textOfValue } from '../../json/type-guards.ts'
 import { conversationOf } from './conversation.ts'
+import { messagesFieldName } from './field-name.ts'
 import { isStrict } from './strict-schema.ts'
 import { thinkingOf } from './thinking.ts'
 import { toolChanges } from './tool-changes.ts'
@@ -72,8 +73,9 @@ function promptOf (call: ValidCall<CountTokensRequest>): {
   const { request } = call
   let untranslatable = threadRefusal(call) ?? vendorOnly(request)
   const refuse = (error: GatewayError): void => { untranslatable ??= error }
-  const messages = conversationOf(request.system, request.messages, refuse)
-  const { tools, names } = toolsOf(request.tools, toolChanges(request.messages, refuse), refuse)
+  const places = new Map<object, string>()
+  const messages = conversationOf(request.system, request.messages, refuse, places)
+  const { tools, names } = toolsOf(request.tools, toolChanges(request.messages, refuse), refuse, places)
   const { choice, parallel } = toolChoiceOf(request.tool_choice)
   const { thinking, output_config: output, output_format: olderFormat } = request
   return {
@@ -86,7 +88,13 @@ function promptOf (call: ValidCall<CountTokensRequest>): {
       direct: { routes: new Set() }
     },
     base: Object.assign(
-      { model: request.model, messages, callerNames, asWritten: request } satisfies ChatInput,
+      {
+        model: request.model,
+        messages,
+        originalInput: { field: 'messages', places, fieldName: messagesFieldName },
+        callerNames,
+        asWritten: request
+      } satisfies ChatInput,
       thinkingOf(request),
       formatOf(output?.format ?? olderFormat),
       tools.length > 0 && { tools: [...tools] },

@@ -3,6 +3,7 @@
 import { textOfValue } from '../../json/type-guards.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { clientTool } from './client-tools.ts'
+import { dotted } from './field-name.ts'
 import { shortToolName } from './tool-name.ts'
 import type { Refuse } from './content.ts'
 import type { FunctionTool, ToolChoice } from '../../../schemas/tools.ts'
@@ -25,34 +26,37 @@ export interface Tools {
  * @param changes from the messages: deferred tools are only visible once found, removed ones never
  * @param refuse called for tools that only Anthropic has: an answer without them would not be what was
  *   requested
+ * @param places receives where the tools came from
  */
 export function toolsOf (
   given: readonly GivenTool[] = [],
   { found, removed, added }: ToolChanges,
-  refuse: Refuse
+  refuse: Refuse,
+  places: Map<object, string> = new Map()
 ): Tools {
   const tools: FunctionTool[] = []
   const names = new Map<string, string>()
-  const offer = (tool: GivenTool, place: string, param: string): void => {
+  const offer = (tool: GivenTool, place: string): void => {
     const own = typeof tool.name === 'string' ? tool.name : ''
     if (removed.has(own) || (tool.defer_loading === true && !found.has(own))) return
     const definition = functionOf(tool)
     if (definition === undefined) {
-      refuse(unsupportedTool(textOfValue(tool.type), place, param))
+      refuse(unsupportedTool(textOfValue(tool.type), place))
       return
     }
     const { name } = definition.function
     const short = shortToolName(name)
     if (short !== name) names.set(short, name)
-    tools.push(
+    const offered =
       short === name ? definition : { ...definition, function: { ...definition.function, name: short } }
-    )
+    places.set(offered, place)
+    tools.push(offered)
   }
   for (const [index, tool] of given.entries()) {
     if (typeof tool.name === 'string' && added.has(tool.name)) continue // redefined by a message
-    offer(tool, `tools.${index}`, `tools[${index}].type`)
+    offer(tool, `tools[${index}]`)
   }
-  for (const tool of added.values()) offer(tool, 'messages', 'messages')
+  for (const tool of added.values()) offer(tool, 'messages')
   return { tools, names }
 }
 
@@ -86,10 +90,10 @@ function isCustom (tool: GivenTool): tool is MessagesTool {
 }
 
 /** Clients know this message from Anthropic, and do without the tool if they can. */
-function unsupportedTool (type: string, place: string, param: string): GatewayError {
+function unsupportedTool (type: string, place: string): GatewayError {
   return new GatewayError('unsupported_parameter', {
-    message: `${place}: Input tag '${type.slice(0, 100)}' found using 'type' is not supported by this model`,
-    param
+    message: `${dotted(place)}: Input tag '${type.slice(0, 100)}' found using 'type' is not supported by this model`,
+    param: place.endsWith(']') ? `${place}.type` : place
   })
 }
 

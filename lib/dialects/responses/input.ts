@@ -3,15 +3,17 @@
 import { requestedServers } from '../../chat/requested-servers.ts'
 import { refine } from '../../core/call.ts'
 import { GatewayError, ValidationError } from '../../core/errors.ts'
+import { nonEmptyText } from '../../json/type-guards.ts'
 import { formatMegabytes } from '../../text/format-megabytes.ts'
 import { compileCheck } from '../../validation/compile-check.ts'
 import { explain } from '../../validation/explain.ts'
 import { Approvals } from './approvals.ts'
+import { responsesFieldName } from './field-name.ts'
 import { identified, itemId } from './item-ids.ts'
 import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
 import { isReference, noStoredInput, type StoredInput } from './stored-input.ts'
-import { readToolChoice, readTools, toolsOfItem } from './tools.ts'
+import { readToolChoice, readTools, toolsOfItem, type PlacedTool } from './tools.ts'
 import { ResponsesTool } from '../../../schemas/responses.ts'
 import { maxToolServers } from '../../../schemas/tools.ts'
 import type { ApprovedCall, ChatInput } from '../../chat/input.ts'
@@ -186,9 +188,10 @@ function translation (
   const names = new SentNames()
   const trusted =
     request.mcp_servers === undefined ? [] : requestedServers(request).map(server => server.name)
-  const declared = readTools([...(request.tools ?? []), ...additionalTools(items)], names, 'tools', trusted)
+  const added = additionalTools(items)
+  const declared = readTools(request.tools ?? [], names, added, trusted)
   if (trusted.length + declared.servers.length > maxToolServers) throw tooManyServers()
-  const { messages, byItem, serverCalls, approved, listed } = readItems(
+  const { messages, places, serverCalls, approved, listed } = readItems(
     items,
     names,
     declared.approvals,
@@ -216,7 +219,9 @@ function translation (
         model: request.model,
         messages: [...system, ...messages],
         originalInput: {
-          field: 'input', messages: byItem, hasFlatParts: true, systemPromptField: 'instructions'
+          field: 'input',
+          places: placesOf(request, [...system, ...messages], [...places, ...declared.places]),
+          fieldName: responsesFieldName
         },
         callerNames,
         asWritten: asWritten(request, items, earlier)
@@ -236,6 +241,20 @@ function translation (
   }
 }
 
+/** Adds the places of texts that are whole fields. */
+function placesOf (
+  { input, instructions }: ResponsesRequest,
+  messages: readonly Message[],
+  places: ReadonlyArray<readonly [object, string]>
+): Map<object, string> {
+  const all = new Map(places)
+  const [first] = messages
+  const last = messages.at(-1)
+  if (first !== undefined && nonEmptyText(instructions) !== undefined) all.set(first, 'instructions')
+  if (last !== undefined && typeof input === 'string') all.set(last, 'input')
+  return all
+}
+
 function tooManyServers (): GatewayError {
   return new GatewayError('invalid_value', {
     param: 'tools',
@@ -245,6 +264,7 @@ function tooManyServers (): GatewayError {
 
 /** The caller's field names, for provider errors. */
 const callerNames = {
+  'tool_choice.allowed_tools.tools': 'tool_choice.tools',
   response_format: 'text.format',
   verbosity: 'text.verbosity',
   reasoning_effort: 'reasoning.effort',
@@ -331,7 +351,7 @@ function withStored (item: InputItem, stored: StoredInput['items']): InputItem {
  *
  * @throws ValidationError for a tool that would be invalid in `tools` too
  */
-function additionalTools (items: readonly InputItem[]): ResponsesTool[] {
+function additionalTools (items: readonly InputItem[]): PlacedTool[] {
   return items.flatMap((item, index) =>
     toolsOfItem(item).map((tool, position) => {
       if (!isTool(tool)) {
@@ -339,7 +359,7 @@ function additionalTools (items: readonly InputItem[]): ResponsesTool[] {
           explain(ResponsesTool, tool, { loc: ['body', 'input', index, 'tools', position] })
         )
       }
-      return tool as ResponsesTool // checked above
+      return { tool: tool as ResponsesTool, place: `input[${index}].tools[${position}]` } // checked above
     })
   )
 }

@@ -33,8 +33,8 @@ type Item<T extends string> = Extract<InputItem, { readonly type: T }>
 
 export interface Conversation {
   readonly messages: readonly Message[]
-  /** The message that each item became part of, so that errors can name the item. */
-  readonly byItem: readonly Message[]
+  /** Where messages, parts and calls came from. */
+  readonly places: ReadonlyMap<object, string>
   /** Calls of server tools. */
   readonly serverCalls: readonly ServerCall[]
   /** Approved calls that have not run. */
@@ -75,13 +75,13 @@ interface ClientCall {
   readonly name: string
   /** Arguments as JSON. */
   readonly text: string
-  readonly index: number
+  readonly path: string
 }
 
 class Reader {
   readonly #names: SentNames
   readonly #messages: Message[] = []
-  readonly #byItem: Message[] = []
+  readonly #places = new Map<object, string>()
   #turn: Turn | undefined
   #order = new TurnOrder()
   #phases = new TextPhases()
@@ -91,8 +91,8 @@ class Reader {
   #images: UserPart[] = []
   /** Messages between calls and results, which providers only accept after the results. */
   #waiting: Message[] = []
-  /** Calls without a result, with the index of each. */
-  readonly #openCalls = new Map<string, number>()
+  /** Calls without a result, with the path of each. */
+  readonly #openCalls = new Map<string, string>()
 
   /** Calls of `clientTools` without output. */
   readonly #clientCalls = new Map<string, ClientCall>()
@@ -142,29 +142,26 @@ class Reader {
   }
 
   read (items: readonly InputItem[], earlier: readonly InputItem[]): Conversation {
-    for (const item of earlier) this.#item(item, 'previous_response_id', -1)
-    for (const [index, item] of items.entries()) {
-      this.#byItem[index] = this.#item(item, `input[${index}]`, index) ?? none
-    }
+    for (const item of earlier) this.#item(item, continued)
+    for (const [index, item] of items.entries()) this.#item(item, `input[${index}]`)
     const [open] = this.#openCalls
     if (open !== undefined) {
-      const [id, index] = open
+      const [id, path] = open
       throw invalid(
         'input',
-        `No tool output found for function call ${shorten(id)}${index < 0 ? '' : ` (\`input[${index}]\`)`}.`
+        `No tool output found for function call ${shorten(id)}${path === continued ? '' : ` (\`${path}\`)`}.`
       )
     }
     return {
       messages: this.#messages,
-      byItem: this.#byItem,
+      places: this.#places,
       serverCalls: this.#serverCalls,
       approved: this.#approved,
       listed: this.#listed
     }
   }
 
-  /** Returns the message that the item belongs to; `undefined` if it is skipped. */
-  #item (item: InputItem, path: string, index: number): Message | undefined {
+  #item (item: InputItem, path: string): void {
     if (!('type' in item) || item.type === undefined || item.type === null) {
       if ('role' in item) return this.#message(item, path)
       throw notFound(item.id)
@@ -173,38 +170,38 @@ class Reader {
       case 'message':
         return this.#message(item, path)
       case 'reasoning':
-        return this.#reasoning(item)
+        return this.#reasoning(item, path)
       case 'function_call':
-        return this.#call(item.call_id, this.#names.sent(item.name, item.namespace), item.arguments, index)
+        return this.#call(item.call_id, this.#names.sent(item.name, item.namespace), item.arguments, path)
       case 'custom_tool_call':
         return this.#call(
           item.call_id,
           this.#names.sent(item.name, item.namespace),
           JSON.stringify({ input: item.input }),
-          index
+          path
         )
       case 'function_call_output':
       case 'custom_tool_call_output':
         return this.#output(item, path)
       case 'mcp_call':
-        return this.#mcpCall(item, index)
+        return this.#mcpCall(item, path)
       case 'mcp_list_tools':
         this.#listed.add(item.server_label)
-        return undefined
+        return
       case 'mcp_approval_request':
-        return this.#approvalRequest(item, index)
+        return this.#approvalRequest(item, path)
       case 'mcp_approval_response':
-        if (this.#requests.has(item.approval_request_id)) return undefined
+        if (this.#requests.has(item.approval_request_id)) return
         throw invalid('input', `Approval request with id '${shorten(item.approval_request_id)}' not found.`)
       case 'item_reference': throw notFound(item.id)
-      case 'additional_tools': return undefined
+      case 'additional_tools': return
       default:
-        if (hostedItemTypes.includes(item.type)) return this.#clientCall(item.type, item, index)
+        if (hostedItemTypes.includes(item.type)) return this.#clientCall(item.type, item, path)
         throw unsupported(`${path}.type`, 'Items of this type are not available with this model.')
     }
   }
 
-  #message ({ role, content, phase }: MessageItem, path: string): Message {
+  #message ({ role, content, phase }: MessageItem, path: string): void {
     if (role === 'assistant') return this.#assistantText(content, path, phase)
     const message: Message =
       role === 'user'
@@ -213,7 +210,7 @@ class Reader {
             content:
               typeof content === 'string'
                 ? content
-                : content.map((part, index) => userPart(part, `${path}.content[${index}]`))
+                : content.map((part, index) => this.#userPart(part, `${path}.content[${index}]`))
           }
         : {
             role,
@@ -222,37 +219,41 @@ class Reader {
                 ? content
                 : content.map((part, index) => textPart(part, `${path}.content[${index}]`))
           }
+    this.#places.set(message, path)
     if (this.#openCalls.size > 0) {
       this.#waiting.push(message)
-      return message
+      return
     }
     this.#turn = undefined
     this.#callFields = {}
     this.#messages.push(message)
-    return message
   }
 
-  #assistantText (
-    content: MessageItem['content'],
-    path: string,
-    phase: MessageItem['phase']
-  ): Message {
-    const turn = this.#currentTurn()
+  #userPart (part: MessagePart | InputPart, path: string): UserPart {
+    const read = userPart(part, path)
+    this.#places.set(read, path)
+    return read
+  }
+
+  #assistantText (content: MessageItem['content'], path: string, phase: MessageItem['phase']): void {
+    const turn = this.#currentTurn(path)
     const parts =
       typeof content === 'string'
         ? [{ type: 'text' as const, text: content }]
         : content.map(assistantPart(path))
+    for (const [index, part] of parts.entries()) {
+      this.#places.set(part, typeof content === 'string' ? path : `${path}.content[${index}]`)
+    }
     const said = parts.filter(part => part.type !== 'text' || part.text !== '')
     this.#order.add('text', said.length)
     this.#phases.add(phase, said.length)
     Object.assign(turn, this.#phases.field) // later texts are added to the same list
     if (said.length > 0) append(turn.content ??= [], said)
-    return turn
   }
 
-  #reasoning (item: ReasoningItem): Message {
+  #reasoning (item: ReasoningItem, path: string): void {
     const { id, summary, encrypted_content: content } = item
-    const turn = this.#currentTurn()
+    const turn = this.#currentTurn(path)
     const text = (summary ?? []).map(part => part.text).join('\n\n') || reasoningText(item)
     const state = typeof content === 'string' ? unpackReasoning(content) : undefined
     const blocks = typeof content === 'string' && !isPacked(content)
@@ -267,46 +268,45 @@ class Reader {
       turn.reasoning_content =
         turn.reasoning_content === undefined ? text : `${turn.reasoning_content}\n\n${text}`
     }
-    return turn
   }
 
-  #call (id: string, name: string, text: string, index: number): Message {
-    const turn = this.#currentTurn()
+  #call (id: string, name: string, text: string, path: string): void {
+    const turn = this.#currentTurn(path)
     const call: ToolCall = { ...this.#callFields, id, type: 'function', function: { name, arguments: text } }
     this.#callFields = {}
     this.#order.add('call')
     const calls = turn.tool_calls ??= []
     calls.push(call)
-    this.#openCalls.set(id, index)
-    return turn
+    this.#places.set(call, path)
+    this.#openCalls.set(id, path)
   }
 
   /** Adds a call that the caller ran, once its output arrives. Skips records of hosted tools. */
-  #clientCall (type: string, item: InputItem, index: number): Message | undefined {
+  #clientCall (type: string, item: InputItem, path: string): void {
     const id = property(item, 'call_id') ?? property(item, 'id')
-    if (typeof id !== 'string') return undefined
+    if (typeof id !== 'string') return
     const tool = clientTools.get(type)
     if (tool !== undefined) {
       const text = JSON.stringify(property(item, tool.input) ?? {})
-      this.#clientCalls.set(id, { name: tool.name, text, index })
-      return undefined
+      this.#clientCalls.set(id, { name: tool.name, text, path })
+      return
     }
     const call = this.#clientCalls.get(id)
-    if (call === undefined || !type.endsWith('_call_output')) return undefined
+    if (call === undefined || !type.endsWith('_call_output')) return
     this.#clientCalls.delete(id)
-    this.#call(id, call.name, call.text, call.index)
+    this.#call(id, call.name, call.text, call.path)
     const output = property(item, 'output') ?? property(item, 'status')
-    return this.#result(id, typeof output === 'string' ? output : JSON.stringify(output ?? ''))
+    this.#result(id, typeof output === 'string' ? output : JSON.stringify(output ?? ''), path)
   }
 
   /** Adds a call of a server tool. */
-  #serverCall (call: ServerCall, text: string, index: number): Message {
+  #serverCall (call: ServerCall, text: string, path: string): void {
     const { id, serverName, toolName } = call
     this.#serverCalls.push(call)
-    return this.#call(id, this.#serverNames.get(toolKey(serverName, toolName)) ?? toolName, text, index)
+    this.#call(id, this.#serverNames.get(toolKey(serverName, toolName)) ?? toolName, text, path)
   }
 
-  #output (item: Item<'function_call_output' | 'custom_tool_call_output'>, path: string): Message {
+  #output (item: Item<'function_call_output' | 'custom_tool_call_output'>, path: string): void {
     const { call_id: id, output } = item
     if (!this.#openCalls.has(id)) {
       throw invalid(
@@ -314,15 +314,16 @@ class Reader {
         `No tool call found for the output with call_id ${shorten(id)} (\`${path}\`).`
       )
     }
-    return this.#result(id, typeof output === 'string' ? output : this.#outputText(id, output, path))
+    this.#result(id, typeof output === 'string' ? output : this.#outputText(id, output, path), path)
   }
 
   /** Adds the result of a call. The last result ends the turn and releases waiting messages. */
-  #result (id: string, content: string): Message {
+  #result (id: string, content: string, path: string): void {
     const message: Message = { role: 'tool', tool_call_id: id, content }
+    this.#places.set(message, path)
     this.#messages.push(message)
     this.#openCalls.delete(id)
-    if (this.#openCalls.size > 0) return message
+    if (this.#openCalls.size > 0) return
     this.#turn = undefined
     if (this.#images.length > 0) {
       this.#messages.push({ role: 'user', content: this.#images })
@@ -332,13 +333,12 @@ class Reader {
       append(this.#messages, this.#waiting)
       this.#waiting = []
     }
-    return message
   }
 
   #outputText (id: string, output: readonly InputPart[], path: string): string {
     return toolResultText(
       id,
-      output.map((part, index) => userPart(part, `${path}.output[${index}]`)),
+      output.map((part, index) => this.#userPart(part, `${path}.output[${index}]`)),
       this.#images
     )
   }
@@ -346,12 +346,11 @@ class Reader {
   /** Replays a call that the gateway ran in an earlier answer. */
   #mcpCall (
     { id, server_label: label, name, arguments: text, output, error }: Item<'mcp_call'>,
-    index: number
-  ): Message {
-    const callId = typeof id === 'string' ? id : `mcp_${index}`
-    const message = this.#serverCall({ id: callId, serverName: label, toolName: name }, text, index)
-    this.#result(callId, typeof output === 'string' ? output : JSON.stringify(error ?? ''))
-    return message
+    path: string
+  ): void {
+    const callId = typeof id === 'string' ? id : `mcp_${this.#messages.length}`
+    this.#serverCall({ id: callId, serverName: label, toolName: name }, text, path)
+    this.#result(callId, typeof output === 'string' ? output : JSON.stringify(error ?? ''), path)
   }
 
   /**
@@ -359,12 +358,12 @@ class Reader {
    */
   #approvalRequest (
     { id, server_label: label, name, arguments: text }: Item<'mcp_approval_request'>,
-    index: number
-  ): Message | undefined {
-    if (this.#requests.has(id)) return undefined
+    path: string
+  ): void {
+    if (this.#requests.has(id)) return
     this.#requests.add(id)
     const consent = this.#consents.get(id)
-    if (consent === undefined || this.#run.has(id)) return undefined
+    if (consent === undefined || this.#run.has(id)) return
     const checked = this.#checked.get(id)
     if (consent.approve && checked === undefined && !this.#approvals.isFor(id, label, name, text)) {
       throw invalid(
@@ -373,17 +372,18 @@ class Reader {
       )
     }
     const call = { id, serverName: label, toolName: name }
-    const message = this.#serverCall(call, text, index)
+    this.#serverCall(call, text, path)
     const reason = typeof consent.reason === 'string' ? ` ${consent.reason}` : ''
-    this.#result(id, consent.approve ? '' : `The user did not approve this call.${reason}`)
+    this.#result(id, consent.approve ? '' : `The user did not approve this call.${reason}`, path)
     // what was approved runs, though guards masked it for the provider
     if (consent.approve) this.#approved.push(checked ?? { ...call, argumentsText: text })
-    return message
   }
 
-  #currentTurn (): Turn & Message {
+  /** @param path of the item that starts the turn unless there is one */
+  #currentTurn (path: string): Turn & Message {
     if (this.#turn === undefined) {
       this.#turn = { role: 'assistant' }
+      this.#places.set(this.#turn, path)
       this.#order = new TurnOrder()
       this.#phases = new TextPhases()
       this.#messages.push(this.#turn)
@@ -399,8 +399,8 @@ const clientTools = new Map([
   ['apply_patch_call', { name: 'apply_patch', input: 'operation' }]
 ])
 
-/** Placeholder for items without a message. */
-const none: Message = { role: 'system', content: '' }
+/** Place of the items of the continued conversation. */
+export const continued = 'previous_response_id'
 
 function userPart (part: MessagePart | InputPart, path: string): UserPart {
   switch (part.type) {

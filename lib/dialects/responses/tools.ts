@@ -13,8 +13,16 @@ import type {
 } from '../../../schemas/responses.ts'
 import type { FunctionTool as OfferedTool, ToolChoice, ToolServerSpec } from '../../../schemas/tools.ts'
 
+/** A declared tool, with its place in the request: `tools[0]`. */
+export interface PlacedTool {
+  readonly tool: ResponsesTool
+  readonly place: string
+}
+
 export interface ReadTools {
   readonly tools: readonly OfferedTool[]
+  /** Where the tools came from. */
+  readonly places: ReadonlyMap<object, string>
   readonly servers: readonly ToolServerSpec[]
   readonly approvals: Approvals
 }
@@ -22,7 +30,7 @@ export interface ReadTools {
 /**
  * Returns the tools offered to a provider, under their provider names.
  *
- * @param path of the list in the request, for errors
+ * @param added by items, in order. One replaces an earlier one of its name, unless `tools` has that name
  * @param trusted names of other servers of the request, whose tools need no approval
  * @throws GatewayError `unsupported_value` for a tool server without `server_url`, or a filter by a server's
  *   own claims; `invalid_value` for the label of another server
@@ -30,43 +38,50 @@ export interface ReadTools {
 export function readTools (
   given: readonly ResponsesTool[],
   names: SentNames,
-  path: string,
+  added: readonly PlacedTool[] = [],
   trusted: readonly string[] = []
 ): ReadTools {
-  const tools: OfferedTool[] = []
-  const byName = new Map<string, OfferedTool>()
-  const offer = (tool: OfferedTool): void => {
-    const earlier = byName.get(tool.function.name)
-    // A search may return a tool repeatedly, or one that is already declared.
-    if (earlier !== undefined && JSON.stringify(earlier) === JSON.stringify(tool)) return
-    byName.set(tool.function.name, tool)
-    tools.push(tool)
-  }
+  const own: OfferedTool[] = []
+  const ownNames = new Set<string>()
+  const ofItems = new Map<string, OfferedTool>()
+  const places = new Map<object, string>()
   const servers: ToolServerSpec[] = []
   const mcp: McpTool[] = []
   let labels: Map<string, string> | undefined
-  for (const [index, tool] of given.entries()) {
-    if (isFunction(tool)) offer(functionTool(tool, names))
-    else if (isCustom(tool)) offer(customTool(tool, names))
+  const declared = given.map((tool, index): PlacedTool => ({ tool, place: `tools[${index}]` }))
+  for (const [index, { tool, place }] of [...declared, ...added].entries()) {
+    const offer = (tool: OfferedTool, place: string): void => {
+      const { name } = tool.function
+      places.set(tool, place)
+      if (index >= given.length) ofItems.set(name, tool)
+      else {
+        own.push(tool)
+        ownNames.add(name)
+      }
+    }
+    if (isFunction(tool)) offer(functionTool(tool, names), place)
+    else if (isCustom(tool)) offer(customTool(tool, names), place)
     else if (tool.type === 'namespace' && 'tools' in tool) {
-      for (const inner of tool.tools) {
+      for (const [position, inner] of tool.tools.entries()) {
         offer(
           inner.type === 'function'
             ? functionTool(inner, names, tool.name)
-            : customTool(inner, names, tool.name)
+            : customTool(inner, names, tool.name),
+          `${place}.tools[${position}]`
         )
       }
     } else if (isServer(tool)) {
       labels ??= new Map(trusted.map(name => [name, '']))
       const declared = JSON.stringify(tool)
       if (labels.get(tool.server_label) === declared) continue // declared again without changes
-      if (labels.has(tool.server_label)) throw takenLabel(`${path}[${index}]`)
+      if (labels.has(tool.server_label)) throw takenLabel(place)
       labels.set(tool.server_label, declared)
       mcp.push(tool)
-      servers.push(serverOf(tool, `${path}[${index}]`))
+      servers.push(serverOf(tool, place))
     }
   }
-  return { tools, servers, approvals: new Approvals(mcp, trusted) }
+  const tools = [...own, ...[...ofItems.values()].filter(tool => !ownNames.has(tool.function.name))]
+  return { tools, places, servers, approvals: new Approvals(mcp, trusted) }
 }
 
 /** Returns the tools that an item adds to the request. */

@@ -48,11 +48,7 @@ t.test('the invalid field comes first', async t => {
   const message = (param: string, message: string): string =>
     errorBody(new GatewayError('unsupported_parameter', { param, message }), call).error.message
   t.equal(message('output_config.format', 'Not here.'), 'output_config.format: Not here.')
-  t.equal(
-    message('messages[3].content[1].image_url.url', 'No image.'),
-    'messages: No image.',
-    'places are those of the converted conversation'
-  )
+  t.equal(message('messages[3].content[1].source', 'No image.'), 'messages.3.content.1.source: No image.')
   t.equal(message('tools', 'tools.3: Input tag'), 'tools.3: Input tag')
 })
 

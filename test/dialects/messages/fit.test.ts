@@ -131,7 +131,7 @@ t.test('cache marks are sent only to providers with such a cache', async t => {
   }
   t.match(fit(given, { provider: { cacheMarks: true } }), { messages: given.messages, tools: given.tools })
   const plain = fit(given)
-  t.notMatch(JSON.stringify(plain), /cache_control/)
+  t.notMatch(JSON.stringify([plain.messages, plain.tools]), /cache_control/)
   t.strictSame(plain.messages[0], { role: 'system', content: 'a\n\nb' })
   const results: ChatInput['messages'] = [{ role: 'tool', tool_call_id: 'a', content: content.slice(0, 1) }]
   t.strictSame(fit({ messages: results }, { provider: { cacheMarks: true } }).messages, results)

@@ -27,12 +27,14 @@ t.test('errors name the item from which a message was made', async t => {
   ]
   const { messages, originalInput } = fit({
     messages: items,
-    originalInput: { field: 'input', messages: items, systemPromptField: 'instructions' }
+    originalInput: {
+      field: 'input', places: new Map(items.map((item, index) => [item, `input[${index}]`]))
+    }
   })
   t.equal(messages.length, 2)
   t.strictSame(
-    messages.map(message => originalInput?.messages.indexOf(message)),
-    [0, 2]
+    messages.map(message => originalInput?.places.get(message)),
+    ['input[0]', 'input[2]']
   )
   t.strictSame(
     fit({ messages: items }).messages,

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { responsesFieldName } from '../../../lib/dialects/responses/field-name.ts'
 import { property } from '../../../lib/json/type-guards.ts'
 import { toResponse } from '../../../lib/dialects/responses/complete.ts'
 import { packReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
@@ -59,11 +60,14 @@ t.test('every field that providers know is mapped to chat completions', async t 
       ],
       originalInput: {
         field: 'input',
-        messages: [{ role: 'user', content: 'Hi' }],
-        hasFlatParts: true,
-        systemPromptField: 'instructions'
+        places: new Map<object, string>([
+          [{ role: 'user', content: 'Hi' }, 'input'],
+          [{ role: 'system', content: 'Be brief.' }, 'instructions']
+        ]),
+        fieldName: responsesFieldName
       },
       callerNames: {
+        'tool_choice.allowed_tools.tools': 'tool_choice.tools',
         response_format: 'text.format',
         verbosity: 'text.verbosity',
         reasoning_effort: 'reasoning.effort',

@@ -248,14 +248,14 @@ t.test(
 )
 
 t.test('an error names the original item of a moved message', async t => {
-  const { messages, byItem } = readItems(
+  const { messages, places } = readItems(
     [call('a'), { role: 'user', content: 'Also this.' }, output('a', 'a')],
     new SentNames(),
     new Approvals([])
   )
   t.strictSame(
-    byItem.map(message => messages.indexOf(message)),
-    [0, 2, 1]
+    messages.map(message => places.get(message)),
+    ['input[0]', 'input[2]', 'input[1]']
   )
 })
 

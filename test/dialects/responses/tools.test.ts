@@ -3,7 +3,7 @@ import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 import { readToolChoice, readTools, type ReadTools } from '../../../lib/dialects/responses/tools.ts'
 import type { ResponsesTool, ResponsesToolChoice } from '../../../schemas/responses.ts'
 
-const read = (tools: readonly ResponsesTool[]): ReadTools => readTools(tools, new SentNames(), 'tools')
+const read = (tools: readonly ResponsesTool[]): ReadTools => readTools(tools, new SentNames())
 
 t.test('functions are unchanged, and free-form tools become functions with one text argument', async t => {
   const { tools } = read([
@@ -70,7 +70,7 @@ t.test('a label identifies one MCP server of a request', async t => {
     readTools(
       labels.map(label => server(label)),
       new SentNames(),
-      'tools',
+      [],
       others
     )
   t.same(
@@ -79,7 +79,7 @@ t.test('a label identifies one MCP server of a request', async t => {
     'the same server repeated'
   )
   const different = [server('mine'), server('yours'), server('mine', 'https://b.example/mcp')]
-  t.throws(() => readTools(different, new SentNames(), 'tools'), {
+  t.throws(() => readTools(different, new SentNames()), {
     code: 'invalid_value',
     status: 400,
     param: 'tools[2].server_label'
@@ -97,7 +97,7 @@ t.test('a label identifies one MCP server of a request', async t => {
 
 t.test('a tool choice uses the names that are sent', async t => {
   const names = new SentNames()
-  readTools([{ type: 'function', name: 'look' }], names, 'tools')
+  readTools([{ type: 'function', name: 'look' }], names)
   t.equal(readToolChoice('required', names, false), 'required')
   t.strictSame(readToolChoice({ type: 'function', name: 'look' }, names, false), {
     type: 'function',

@@ -1,0 +1,34 @@
+/**
+ * Names places of the shared input as the caller wrote them. Dialects move and merge messages, parts, calls and
+ * tools, and note where each came from; a location in the input (`messages[3].content[0]`) is translated by the
+ * innermost object with such a note.
+ */
+
+import { property } from '../json/type-guards.ts'
+import type { ChatInput } from './input.ts'
+
+/** Returns the caller's location for one in `messages` or `tools`; other locations stay as they are. */
+export function callerPlace (
+  location: string,
+  request: Pick<ChatInput, 'messages' | 'tools' | 'originalInput'>
+): string {
+  const { originalInput } = request
+  const [root = ''] = location.split(/[.[]/, 1)
+  if (originalInput === undefined || (root !== 'messages' && root !== 'tools')) return location
+  const { field, places, fieldName, positions = request } = originalInput
+  let value: unknown = positions
+  let found = root === 'messages' ? field : fieldName === undefined ? location : root
+  for (const step of location.matchAll(/[^.[\]]+\]?/g)) {
+    value = property(value, step[0].replace(']', ''))
+    const place = typeof value === 'object' && value !== null ? places.get(value) : undefined
+    if (place === undefined) continue
+    const rest = location.slice(step.index + step[0].length)
+    found = isField(place) ? place : place + (fieldName === undefined ? rest : fieldName(rest, value as object))
+  }
+  return found
+}
+
+/** Returns true for a whole field, such as `instructions`, within which there is nothing to name. */
+function isField (place: string): boolean {
+  return !place.endsWith(']')
+}

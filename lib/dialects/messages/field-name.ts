@@ -1,0 +1,24 @@
+/** Beginnings of paths within parts, calls, results and tools, with those of this API. */
+const beginnings = [
+  ['.image_url.url', '.source'],
+  ['.file.file_data', '.source'],
+  ['.function.arguments', '.input'],
+  ['.function.parameters', '.input_schema'],
+  ['.function.', '.'],
+  ['.tool_call_id', '.tool_use_id']
+] as const
+
+/** Fields of both formats. */
+const sharedFields = /^\.(?:content|type|role|text|name|id)$/
+
+/** Returns a location as this API writes it: `messages.0.content.1`. */
+export function dotted (location: string): string {
+  return location.replace(/\[(\d{1,9})\]/g, '.$1')
+}
+
+/** Returns the path in a message, block or tool of this API of a field in what was made of it; empty without one. */
+export function messagesFieldName (path: string): string {
+  const [beginning, name] = beginnings.find(([beginning]) => path.startsWith(beginning)) ?? []
+  if (beginning !== undefined) return name + path.slice(beginning.length)
+  return sharedFields.test(path) ? path : ''
+}
