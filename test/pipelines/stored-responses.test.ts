@@ -939,6 +939,51 @@ t.test('an approval matches what the caller saw, though its provider got placeho
   }
 })
 
+t.test('tools that items added are offered again when the response is continued', async t => {
+  const offered: unknown[] = []
+  const { api } = await start(t, ({ json }) => {
+    offered.push(Reflect.get(Object(json), 'tools'))
+    return { pieces: [chatAnswer('done')] }
+  })
+  const tool = (name: string, description = 'Looks.') => ({ type: 'function', name, description })
+  const added = {
+    type: 'additional_tools',
+    tools: [
+      tool('look'),
+      tool('own'),
+      { type: 'namespace', name: 'ns', tools: [{ type: 'custom', name: 'edit' }] },
+      { type: 'web_search' }
+    ]
+  }
+  const question = { role: 'user', content: 'Hi' }
+  const ask = async (body: object): Promise<Answer> => {
+    const answer = await api.post('/v1/responses', { model, ...body })
+    t.equal(answer.status, 200)
+    return (await answer.json()) as Answer
+  }
+  const first = await ask({ input: [added, question] })
+  const second = await ask({ input: 'Again', previous_response_id: first.id })
+  await ask({ input: 'Again', previous_response_id: second.id, tools: [tool('own', 'Is newer.')] })
+  await ask({
+    input: [added, question, ...first.output, { type: 'tool_search_output', tools: [tool('look', 'Is newer.')] }]
+  })
+  t.match(offered, [
+    [{ function: { name: 'look' } }, { function: { name: 'own' } }, { function: { name: 'ns__edit' } }],
+    [{ function: { name: 'look' } }, { function: { name: 'own' } }, { function: { name: 'ns__edit' } }],
+    [
+      { function: { name: 'own', description: 'Is newer.' } },
+      { function: { name: 'look' } },
+      { function: { name: 'ns__edit' } }
+    ],
+    [
+      { function: { name: 'look', description: 'Is newer.' } },
+      { function: { name: 'own' } },
+      { function: { name: 'ns__edit' } }
+    ]
+  ])
+  t.strictSame(offered.map(list => Reflect.get(Object(list), 'length')), [3, 3, 3, 3])
+})
+
 t.test('a call with broken arguments is not offered for approval; the model gets an error', async t => {
   const server = await startToolServer(t)
   const broken = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{"message": "a' } }

@@ -10,7 +10,7 @@ import { explain } from '../../validation/explain.ts'
 import { Approvals } from './approvals.ts'
 import { responsesFieldName } from './field-name.ts'
 import { identified, itemId } from './item-ids.ts'
-import { readItems } from './items.ts'
+import { continued, readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
 import { isReference, noStoredInput, type StoredInput } from './stored-input.ts'
 import { readToolChoice, readTools, toolsOfItem, type PlacedTool } from './tools.ts'
@@ -188,7 +188,7 @@ function translation (
   const names = new SentNames()
   const trusted =
     request.mcp_servers === undefined ? [] : requestedServers(request).map(server => server.name)
-  const added = additionalTools(items)
+  const added = [...earlierTools(earlier), ...additionalTools(items)]
   const declared = readTools(request.tools ?? [], names, added, trusted)
   if (trusted.length + declared.servers.length > maxToolServers) throw tooManyServers()
   const { messages, places, serverCalls, approved, listed } = readItems(
@@ -361,6 +361,18 @@ function additionalTools (items: readonly InputItem[]): PlacedTool[] {
       }
       return { tool: tool as ResponsesTool, place: `input[${index}].tools[${position}]` } // checked above
     })
+  )
+}
+
+/**
+ * Returns the tools that items of the continued conversation added. Tool servers are not among them: their
+ * credentials are not stored.
+ */
+function earlierTools (items: readonly InputItem[] = []): PlacedTool[] {
+  return items.flatMap(toolsOfItem).flatMap(tool =>
+    isTool(tool) && Reflect.get(tool, 'type') !== 'mcp'
+      ? { tool: tool as ResponsesTool, place: continued } // checked above
+      : []
   )
 }
 
