@@ -82,22 +82,21 @@ export function providerCall<C extends Capability> (
 
 /**
  * Returns the function that decides whether a slow stream of a call is cancelled; `undefined` if none of its
- * providers limits them. Before any output, a stream is cancelled only if another route could answer.
+ * providers limits them. Before any output, a stream is cancelled only if another route is still untried.
  */
 function giveUpOnSlowStreams (
-  { request, routes }: Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'request' | 'routes'>,
+  { request, routes, record }: RoutedCall<{ readonly stream?: boolean | undefined }>,
   providers: Providers,
   capability: Capability,
   { slowStreamBudget }: RoutingState
 ): SlowStreamPolicy['tryGiveUp'] | undefined {
   if (request.stream !== true) return undefined
-  const able = routes.flatMap(({ providerId }) => {
-    const provider = providers.get(providerId)
-    return provider?.adapters[capability] === undefined ? [] : [provider]
-  })
-  if (!able.some(({ slowStream }) => slowStream !== undefined)) return undefined
+  const able = routes.filter(({ providerId }) => providers.get(providerId)?.adapters[capability] !== undefined)
+  if (!able.some(({ providerId }) => providers.get(providerId)?.slowStream !== undefined)) return undefined
   slowStreamBudget.onCall()
-  return moment => (moment === 'after_output' || able.length > 1) && slowStreamBudget.take()
+  const isUntried = (route: Route): boolean =>
+    record.routing.attempts?.some(attempt => attempt.route === route) !== true
+  return moment => (moment === 'after_output' || able.some(isUntried)) && slowStreamBudget.take()
 }
 
 export interface AnswerBatchesOptions<E> {

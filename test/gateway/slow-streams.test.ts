@@ -30,10 +30,10 @@ async function start (
   t: Test,
   slowStream: SlowStreamSettings,
   first: Script | (() => Script),
-  usd?: number
+  { usd, second = fine }: { usd?: number, second?: Script } = {}
 ): Promise<Pair> {
   const one = await fakeUpstream(first)
-  const two = await fakeUpstream(fine)
+  const two = await fakeUpstream(second)
   t.teardown(one.close)
   t.teardown(two.close)
   const metrics: Metrics = new Metrics(() => api.gateway)
@@ -191,6 +191,31 @@ t.test('without another model, a stream without output is waited for', async t =
     }
   )
   const answer = ask('one/m')
+  await one.request(0)
+  await outlast(10)
+  finish()
+  t.match(await answer, { status: 200, text: /three[^]*\[DONE\]/ })
+})
+
+t.test('the last model that is left is waited for', async t => {
+  let finish = (): void => undefined
+  const finished = new Promise<void>(resolve => {
+    finish = resolve
+  })
+  const { one, ask } = await start(
+    t,
+    { firstOutputMs: 10, windowMs: 1000 },
+    {
+      headers: eventStream,
+      pieces: (async function* () {
+        yield head
+        await finished
+        yield* words
+      })()
+    },
+    { second: { status: 401, pieces: ['{}'] } }
+  )
+  const answer = ask(['two/m', 'one/m'])
   await one.request(0)
   await outlast(10)
   finish()
