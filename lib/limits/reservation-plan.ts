@@ -70,9 +70,7 @@ export function planReservation<R> (
     ({ unit }) => !isNonTokenUnit(unit) || units[unit] !== undefined
   )
   const sums = accounts.filter(account => account.counting === 'sum')
-  const budgets = sums.flatMap(({ party, budget, soft = [] }) => (
-    (budget === undefined ? soft : [budget]).map(each => ({ party, budget: each }))
-  ))
+  const budgets = paysProvider || spending.length > 0 ? budgetsOfParties(parties) : []
   const routes = paysProvider ? dropUnpriced(call, models, budgets, estimate) : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
   const bodyBytes = requestBytes(record.request)

@@ -84,3 +84,11 @@ t.test("a budget pays for guards' model calls, whoever pays for the call", async
     tokens: { max: 0 }, nanoUsd: { max: cost, min: cost, typical: cost }
   })
 })
+
+t.test('a price is required if any budget requires one, also one above the lowest of its window', async t => {
+  const call = routedCall({}, { routes: [unpriced, priced] })
+  const lowest = { ...budget, unpriced: 'allow' } as const
+  const limits = { budgets: [lowest, { usd: 2, per: 'day' }] } as const
+  t.strictSame(plan(limits, {}, { call }).routes, [priced])
+  t.strictSame(plan({ budgets: [lowest] }, {}, { call }).routes, [unpriced, priced])
+})
