@@ -30,6 +30,8 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
   /** By index of the choice; set with the first one. */
   #ends: Map<number, ChatEvent & { type: 'choice-end' }> | undefined
   #usage: (ChatEvent & { type: 'usage' }) | undefined
+  /** True once the provider's start has been read. It may follow an empty first batch. */
+  #hasStart = false
   /** Kept without its events: a waiting stream would otherwise retain the text of its last read. */
   #last: Pick<ChatBatch, 'call' | 'route'> | undefined
   readonly #estimate: NormaliseOptions['estimate']
@@ -43,7 +45,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     const { call, route } = batch
     if (this.#last?.call !== call || this.#last.route !== route) this.#last = { call, route }
     if (!isFirst && batch.events.length > 0 && passesUnchanged(batch.events)) return batch
-    const events = this.#read(batch.events)
+    const events = this.#read(batch.events, isFirst)
     if (isFirst) {
       // A direct answer begins with the provider's own count.
       const promptTokens =
@@ -63,11 +65,14 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     return { call, route, events }
   }
 
-  #read (events: readonly ChatEvent[]): ChatEvent[] {
+  #read (events: readonly ChatEvent[], isFirst: boolean): ChatEvent[] {
     const passed: ChatEvent[] = []
     for (const event of events) {
       switch (event.type) {
         case 'answer-start':
+          // The start that was sent has the id and the time.
+          if (!this.#hasStart && !isFirst) passed.push({ type: 'answer-start', ...traitsOf(event) })
+          this.#hasStart = true
           break
         case 'choice-end':
           this.#ends ??= new Map()
@@ -115,14 +120,20 @@ function passesUnchanged (events: readonly ChatEvent[]): boolean {
 }
 
 function startOf (event: ChatEvent | undefined, route: Route, promptTokens: number | undefined): ChatEvent {
-  const { fingerprint, serviceTier }: Partial<AnswerStartEvent> = event?.type === 'answer-start' ? event : {}
   return {
     type: 'answer-start',
     id: completionId(),
     model: route.modelId,
     createdSeconds: nowSeconds(),
-    ...fingerprint !== undefined && { fingerprint },
-    ...serviceTier !== undefined && { serviceTier },
+    ...event?.type === 'answer-start' && traitsOf(event),
     ...promptTokens !== undefined && { promptTokens }
   }
+}
+
+/** Returns the members of a provider's start that callers get. */
+function traitsOf ({
+  fingerprint,
+  serviceTier
+}: AnswerStartEvent): Pick<AnswerStartEvent, 'fingerprint' | 'serviceTier'> {
+  return { ...fingerprint !== undefined && { fingerprint }, ...serviceTier !== undefined && { serviceTier } }
 }

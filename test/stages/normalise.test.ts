@@ -89,3 +89,14 @@ t.test('everything read before an error is sent before it, without the end', asy
 t.test('an answer without batches has no end either', async t => {
   t.same(await eventsOf(), [])
 })
+
+t.test('the traits of a start that follows an empty batch are passed on, once', async t => {
+  const late = { type: 'answer-start', id: 'theirs', fingerprint: 'fp', serviceTier: 'flex' } as const
+  const [first, ...others] = (await eventsOf([], [late, text('a')], [late, text('b')])).flat()
+  t.match(first, { type: 'answer-start', id: /^chatcmpl-/, model: 'one/m' })
+  t.strictSame(others, [
+    { type: 'answer-start', fingerprint: 'fp', serviceTier: 'flex' },
+    text('a'),
+    text('b')
+  ])
+})

@@ -44,15 +44,12 @@ export class ChunkBuilder {
   constructor (head: AnswerHead, withUsage: boolean, costOf?: () => UsageCost | undefined) {
     this.#costOf = costOf
     this.#withUsage = withUsage
-    // Clients only know the tiers in the schema.
-    const tier = serviceTiers.find(tier => tier === head.serviceTier)
     this.#template = {
       id: head.id,
       object: 'chat.completion.chunk',
       created: head.createdSeconds,
       model: head.model,
-      ...tier !== undefined && { service_tier: tier },
-      ...head.fingerprint !== undefined && { system_fingerprint: head.fingerprint },
+      ...traitsOf(head),
       choices: [],
       ...withUsage && { usage: null }
     }
@@ -92,6 +89,8 @@ export class ChunkBuilder {
         Object.assign(this.#serverErrors ??= {}, event.errors)
         return []
       case 'answer-start':
+        Object.assign(this.#template, traitsOf(event)) // of a provider that answered after the start was sent
+        return []
       case 'tool-call-end':
       case 'direct-frame':
       case 'direct-answer':
@@ -176,6 +175,18 @@ export class ChunkBuilder {
     const pending = this.#pending
     this.#pending = undefined
     return pending
+  }
+}
+
+/** Returns the members of chunks that describe how the provider answers. */
+function traitsOf ({
+  serviceTier,
+  fingerprint
+}: Pick<AnswerHead, 'serviceTier' | 'fingerprint'>): Pick<Chunk, 'service_tier' | 'system_fingerprint'> {
+  const tier = serviceTiers.find(tier => tier === serviceTier) // clients only know those of the schema
+  return {
+    ...tier !== undefined && { service_tier: tier },
+    ...fingerprint !== undefined && { system_fingerprint: fingerprint }
   }
 }
 
