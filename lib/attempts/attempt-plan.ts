@@ -145,8 +145,7 @@ export class AttemptPlan {
       return undefined
     }
     this.#attempts++
-    const credentialIndex = this.#poolOf(route)?.choose(this.#options.keyId, this.#options.session)
-    return { route, waitMs: 0, isRetry: false, credentialIndex }
+    return { route, waitMs: 0, isRetry: false, credentialIndex: this.#credentialFor(route) }
   }
 
   #fallback (costs: boolean): PlannedAttempt | undefined {
@@ -190,15 +189,20 @@ export class AttemptPlan {
     this.#last = attempt
     this.#attempts++
     this.#waitedMs += waitMs
-    const { keyId, session, credentialIndex: preferred } = this.#options
-    const pool = this.#poolOf(route)
-    const credentialIndex = nextCredential ?? (pool && (preferred?.(route) ?? pool.choose(keyId, session)))
+    const credentialIndex = nextCredential ?? this.#credentialFor(route)
     this.#credentialIndex = credentialIndex
     if (credentialIndex !== undefined) {
       const tried = this.#tried ??= new Map()
       tried.set(route.providerId, (tried.get(route.providerId) ?? new Set()).add(credentialIndex))
     }
     return { route, waitMs, isRetry: attempts > 1 || nextCredential !== undefined, credentialIndex }
+  }
+
+  /** Returns the index of the credential with which a route is tried first. */
+  #credentialFor (route: Route): number | undefined {
+    const { keyId, session, credentialIndex: preferred } = this.#options
+    const pool = this.#poolOf(route)
+    return pool && (preferred?.(route) ?? pool.choose(keyId, session))
   }
 
   /**

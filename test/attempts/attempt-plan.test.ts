@@ -115,3 +115,15 @@ t.test('a provider that always fails gets only the first attempt of each call', 
     'a rejected credential is not an overload'
   )
 })
+
+t.test('a hedge, as any first attempt, uses the credential that the call is bound to', async t => {
+  const state = new RoutingState()
+  for (const providerId of ['one', 'two']) state.addCredentials(providerId, [1, 1, 1, 1])
+  for (const bound of [0, 1, 2, 3]) {
+    const plan = new AttemptPlan([a, b], state, {
+      keyId: 'key-1', retries: () => 0, onSkip: () => undefined, credentialIndex: () => bound
+    })
+    t.equal(plan.first()?.credentialIndex, bound)
+    t.equal(plan.hedge()?.credentialIndex, bound)
+  }
+})
