@@ -49,23 +49,22 @@ export class Idempotency {
     const request = hash('sha256', given.request)
     const known = await this.#claim(id, request)
     if (known !== undefined) return answerOf(known, given, request)
-    try {
-      const answer = await work()
-      await this.#use(
-        async () =>
-          await this.#query
-            .updateTable('idempotent_answers')
-            .set({ answer: seal(answer, given), expires_at_ms: Date.now() + keepMs })
-            .where('id', '=', id)
-            .execute()
-      )
-      return answer
-    } catch (error) {
+    const answer = await work().catch(async (error: unknown) => {
       await this.#use(
         async () => await this.#query.deleteFrom('idempotent_answers').where('id', '=', id).execute()
       )
       throw error
-    }
+    })
+    // If this fails, the work is done: the claim stays, so that a repeated request does not run it again.
+    await this.#use(
+      async () =>
+        await this.#query
+          .updateTable('idempotent_answers')
+          .set({ answer: seal(answer, given), expires_at_ms: Date.now() + keepMs })
+          .where('id', '=', id)
+          .execute()
+    )
+    return answer
   }
 
   /**

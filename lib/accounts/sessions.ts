@@ -108,15 +108,17 @@ export class Sessions {
     return { session, user }
   }
 
-  /** Lists the sessions of a user, latest first. */
+  /** Lists the sessions of a user that are not expired or ended, latest first. */
   async list (userId: string, currentId: string): Promise<SignIn[]> {
+    const now = Date.now()
     const rows = await this.#use(
       async () =>
         await this.#query
           .selectFrom('sessions')
           .selectAll()
           .where('user_id', '=', userId)
-          .where('expires_at_ms', '>', Date.now())
+          .where('expires_at_ms', '>', now)
+          .where('last_seen_at_ms', '>=', now - idleMs)
           .orderBy('last_seen_at_ms', 'desc')
           .execute()
     )

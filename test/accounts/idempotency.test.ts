@@ -50,3 +50,26 @@ t.test('a key must be 1 to 255 characters long', async t => {
     )
   }
 })
+
+t.test('work that was done is not repeated if its answer could not be stored', async t => {
+  const { query, close } = await openSqlite(t.testdir())
+  t.teardown(close)
+  let failsNext = false
+  const idempotency = new Idempotency(query, async work => {
+    if (!failsNext) return await work()
+    failsNext = false
+    throw new Error('locked')
+  })
+  const done = async (): Promise<string> => {
+    failsNext = true
+    return 'done'
+  }
+  await t.rejects(idempotency.run(given, done), { message: 'locked' })
+  await t.rejects(idempotency.run(given, async () => 'twice'), { code: 'conflict' })
+})
+
+t.test('work that failed may be repeated', async t => {
+  const idempotency = await open(t)
+  await t.rejects(idempotency.run(given, async () => { throw new Error('failed') }), { message: 'failed' })
+  t.equal(await idempotency.run(given, async () => 'done'), 'done')
+})
