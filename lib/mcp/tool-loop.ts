@@ -215,7 +215,6 @@ export class ToolLoop {
   ): AsyncGenerator<ChatBatch, readonly FinishedToolCall[]> {
     const { stream, stream_options: options } = this.#call.request
     const emitProgress = stream === true && options?.include_tool_events === true
-    const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
     const { record, requestAccepted, takeMemory } = this.#call
     await requestAccepted // no tool may run for a refused call
@@ -237,12 +236,13 @@ export class ToolLoop {
       }
     )
     for (;;) {
+      const startedAtMs = performance.now()
       const step = await running.next()
+      record.times.upstreamWaitMs += performance.now() - startedAtMs
       if (step.done !== true) {
         yield { call: this.#call, route, events: step.value }
         continue
       }
-      record.times.upstreamWaitMs += performance.now() - startedAtMs
       const ran = await this.#texts.returned(step.value)
       const outcomes = ran.flatMap(({ outcome }) => outcome ?? [])
       for (const { result, failure, images = [] } of outcomes) {
