@@ -300,10 +300,10 @@ function limitsOf (
   if (budget === undefined && strict !== undefined) {
     throw new CommandError('--strict needs a budget: give --budget as well', { exitCode: 2 })
   }
-  const counts = limitFields.flatMap(({ name, property }) => {
+  const counts = limitFields.flatMap(({ name, property, row }) => {
     const option = optionOf(name)
     const text = given[option] ?? given[earlierNames[option] ?? option]
-    return text === undefined ? [] : [[property, countOf(text, `--${option}`)]]
+    return text === undefined ? [] : [[property, countOf(text, `--${option}`, row.maximum)]]
   })
   const limits: PartyLimits = {
     ...Object.fromEntries(counts),
@@ -320,9 +320,9 @@ function limitsOf (
   return Object.keys(limits).length === 0 ? undefined : limits
 }
 
-function countOf (text: string, option: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new CommandError(`${option} must be a positive integer, not "${text}"`, { exitCode: 2 })
+function countOf (text: string, option: string, maximum: number): number {
+  if (/^[1-9]\d{0,14}$/.test(text) && Number(text) <= maximum) return Number(text)
+  throw new CommandError(`${option} must be an integer from 1 to ${maximum}, not "${text}"`, { exitCode: 2 })
 }
 
 function budgetsOf (budgets: readonly Budget[]): Pick<PartyLimits, 'budget' | 'budgets'> {

@@ -130,6 +130,7 @@ t.test('keys with invalid options are refused', async t => {
     ['--no-strict'],
     ['--budget', '5/day', '--unpriced', 'maybe'],
     ['--requests-per-minute', '0'],
+    ['--requests-per-minute', '1000001'],
     ['--tokens-per-minute', 'many'],
     ['--concurrent-calls', '1.5'],
     ['--budget', '20'],
