@@ -117,6 +117,7 @@ const roles = [
   'direct',
   'encode',
   'errors',
+  'field-name',
   'finish-reason',
   'fit',
   'index',

@@ -1,4 +1,7 @@
-/** Records each call: its usage row, its log line, and the bodies that its project stores. */
+/**
+ * Records each call: its usage row, its log line, soft budgets that it exceeded, and the bodies that its project
+ * stores. Then the mirror of the call starts.
+ */
 
 import { BudgetWarnings } from '../limits/budget-warnings.ts'
 import { recordedUsages } from '../limits/reservation.ts'

@@ -1,4 +1,4 @@
-/** Logs that soft budget exceeded: once per window and process. */
+/** Logs `soft budget exceeded`, once per window and process. */
 
 import { PrunedMap } from '../async/pruned-map.ts'
 import type { Call } from '../core/call.ts'

@@ -31,7 +31,7 @@ interface AttributedCall {
   }
 }
 
-/** Members of a body that may name the end user. */
+/** Fields that may name the end user, and are redacted in stored bodies; `user_id` is in `metadata`. */
 export const endUserFields = ['safety_identifier', 'user', 'user_id'] as const
 
 /**

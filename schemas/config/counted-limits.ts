@@ -15,11 +15,22 @@ export type CountedUnit = 'requests' | 'tokens' | 'calls' | NonTokenColumn
  */
 export type Counting = 'rate' | 'open' | 'sum'
 
-export interface CountedLimit {
+/** Sums are read from the ledger, which adds up units that are billed instead of tokens. */
+interface SumCounting {
+  readonly unit: NonTokenColumn
+  readonly counting: 'sum'
+  /** The window, in UTC. */
+  readonly per: 'day' | 'month'
+}
+
+interface OtherCounting {
   readonly unit: CountedUnit
-  readonly counting: Counting
-  /** The window of a sum, in UTC. */
-  readonly per?: 'day' | 'month'
+  readonly counting: Exclude<Counting, 'sum'>
+}
+
+export type CountedLimit = LimitTexts & (SumCounting | OtherCounting)
+
+interface LimitTexts {
   readonly maximum: number
   /** Its value in metrics and in the log when it refuses a call. */
   readonly refusal: string

@@ -456,7 +456,7 @@ const innerRequests: ReadonlyArray<readonly [path: string, model: string, body: 
       ...path.endsWith('messages') && { max_tokens: 9 },
       messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: inner } }] }]
     },
-    'messages[0].content[0].image_url.url'
+    'messages[0].content[0].source'
   ] as const),
   ...['/v1/responses', '/v1/responses/input_tokens'].map(path => [
     path,
