@@ -72,6 +72,16 @@ export function objectsOf (value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
+/** Returns the object without members that are null; the same object if it has none, which is the usual case. */
+export function withoutNulls (object: JsonObject): JsonObject {
+  for (const name in object) {
+    if (object[name] === null) {
+      return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
+    }
+  }
+  return object
+}
+
 /** Returns true if the value has a member with that name at any depth. */
 export function hasMember (value: unknown, name: string): boolean {
   if (isList(value)) {

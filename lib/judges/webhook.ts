@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { callFacts } from './call-facts.ts'
 import { projectNamesOf } from '../core/key.ts'
-import { isObject, type JsonObject } from '../json/type-guards.ts'
+import { isObject, withoutNulls, type JsonObject } from '../json/type-guards.ts'
 import { signWebhook } from '../wire/sign-webhook.ts'
 import { judgeClient } from './judge-client.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -30,7 +30,9 @@ const forms: Readonly<Record<WebhookFormat, Form>> = {
       call: callFacts(call),
       texts: texts.map(({ point, text }) => ({ point, text }))
     }),
-    verdict: ({ refuse, texts, findings }) => {
+    verdict: answer => {
+      // many services print what they leave out as null
+      const { refuse, texts, findings } = withoutNulls(answer)
       if (refuse !== undefined && typeof refuse !== 'string') throw new TypeError('`refuse` must be a string')
       if (findings !== undefined && !(Number.isSafeInteger(findings) && Number(findings) >= 0)) {
         throw new TypeError('`findings` must be a whole number, 0 or more')

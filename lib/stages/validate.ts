@@ -16,7 +16,7 @@ import { GatewayError, ValidationError, type ValidationDetail } from '../core/er
 import { map, type Stage } from '../pipeline/stage.ts'
 import { compileCheck } from '../validation/compile-check.ts'
 import { explain } from '../validation/explain.ts'
-import { isObject, type JsonObject } from '../json/type-guards.ts'
+import { isObject, withoutNulls, type JsonObject } from '../json/type-guards.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 export const maxDetails = 20
@@ -76,14 +76,4 @@ const tooManyFields: ValidationDetail = {
 function reasons (schema: TSchema, body: unknown): ValidationDetail[] {
   const detail = explain(schema, body, { limit: maxDetails })
   return detail.length > 0 ? detail : [unexplained]
-}
-
-/** Returns the same object if it has no nulls, which is the usual case. */
-function withoutNulls (body: Record<string, unknown>): Record<string, unknown> {
-  for (const key in body) {
-    if (body[key] === null) {
-      return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
-    }
-  }
-  return body
 }

@@ -12,7 +12,8 @@ import {
   onlyObjectOf,
   nonEmptyText,
   property,
-  textOfValue
+  textOfValue,
+  withoutNulls
 } from '../../lib/json/type-guards.ts'
 
 t.test('an object is neither null nor an array', async t => {
@@ -23,6 +24,12 @@ t.test('an object is neither null nor an array', async t => {
   }
   const given = { a: 1 }
   t.equal(objectOf(given), given)
+})
+
+t.test('members that are null are left out', async t => {
+  t.same(withoutNulls({ a: null, b: 0, c: { d: null } }), { b: 0, c: { d: null } })
+  const given = { a: '' }
+  t.equal(withoutNulls(given), given)
 })
 
 t.test('an array-like object is not an array', async t => {

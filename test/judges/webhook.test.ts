@@ -93,6 +93,10 @@ t.test('a service refuses with a reason, or lets the text pass', async t => {
   const { url, requests } = await service(t, json({}))
   t.same(await inspect(t, url), {})
   t.equal(requests[0]?.headers['webhook-signature'], undefined, 'without a secret nothing is signed')
+  const none = { refuse: null, texts: null, findings: null }
+  t.same(await inspect(t, (await service(t, json(none))).url), {}, 'null is nothing')
+  const masked = { ...none, texts: ['a', 'x'] }
+  t.same(await inspect(t, (await service(t, json(masked))).url), { texts: ['a', 'x'] })
 })
 
 t.test("LiteLLM's guardrail API is supported", async t => {
