@@ -6,9 +6,15 @@ import { callerPlace } from '../chat/caller-place.ts'
 import type { AdapterInput } from './provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 
-/** Returns the caller's name for a field of an embeddings request that a provider rejected. */
-export function callerField (field: string, { quirks }: Pick<AdapterInput<unknown>, 'quirks'>): string {
-  return originalName(field, quirks.rename)
+/**
+ * Returns how to name a rejected field of a request that is no conversation.
+ *
+ * @param content the field that holds what the model reads, instead of `messages`
+ */
+export function callerField (
+  content: string
+): (param: string, input: Pick<AdapterInput<unknown>, 'quirks'>) => string {
+  return (param, { quirks }) => param === 'messages' ? content : originalName(param, quirks.rename)
 }
 
 /** Returns the location in the caller's body of a parameter that an adapter or a provider rejected. */

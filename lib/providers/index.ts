@@ -12,8 +12,10 @@ import type { Provider, Transport } from './provider.ts'
 /** @param transport sends requests to this provider */
 export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
   const { baseUrl, credential, adapters, quirks, customAddressQuirks, traits = {} } = kinds[settings.kind]
-  const { chat, embeddings, ...others } =
-    typeof adapters === 'function' ? adapters(settings.options) : adapters
+  const given = typeof adapters === 'function' ? adapters(settings.options) : adapters
+  const {
+    chat, embeddings, speech, transcription, translation, images, imageEdits, imageVariations, ocr, ...others
+  } = given
   const keys =
     settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
   return {
@@ -31,7 +33,14 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     traits,
     adapters: {
       ...chat !== undefined && { textCompletion: promptAsMessage(chat), chat: { ...chat, callerParam } },
-      ...embeddings !== undefined && { embeddings: { ...embeddings, callerParam: callerField } },
+      ...embeddings && { embeddings: { ...embeddings, callerParam: callerField('input') } },
+      ...speech && { speech: { ...speech, callerParam: callerField('input') } },
+      ...transcription && { transcription: { ...transcription, callerParam: callerField('file') } },
+      ...translation && { translation: { ...translation, callerParam: callerField('file') } },
+      ...images && { images: { ...images, callerParam: callerField('prompt') } },
+      ...imageEdits && { imageEdits: { ...imageEdits, callerParam: callerField('prompt') } },
+      ...imageVariations && { imageVariations: { ...imageVariations, callerParam: callerField('image') } },
+      ...ocr && { ocr: { ...ocr, callerParam: callerField('document') } },
       ...others
     }
   }

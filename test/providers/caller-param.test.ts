@@ -1,6 +1,10 @@
 import t from 'tap'
 import { callerParam } from '../../lib/providers/caller-param.ts'
+import { encodePng } from '../../lib/sandbox/png.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
+import { said, speech, transcriptions, translations, wav } from '../support/audio.ts'
+import { testGateway, testKey, upstreamAt } from '../support/gateway.ts'
+import { fakeUpstream } from '../support/upstream.ts'
 
 const [system, user] = [{ role: 'system', content: 's' }, { role: 'user', content: 'u' }] as const
 
@@ -32,4 +36,50 @@ t.test('a field has the name under which the caller sent it', async t => {
     'tool_choice.tools'
   )
   t.equal(paramOf('temperature', {}), 'temperature')
+})
+
+t.test('a provider that finds a request too long blames the field of that kind of request', async t => {
+  const upstream = await fakeUpstream({
+    status: 400,
+    pieces: [JSON.stringify({ error: { message: 'The input token count (9) exceeds the maximum number of tokens allowed (8).', param: null } })]
+  })
+  t.teardown(upstream.close)
+  const providers = [
+    upstreamAt(`${upstream.url}/v1`),
+    upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral'),
+    upstreamAt(upstream.url, 'google', 'google')
+  ]
+  const { url } = await testGateway(t, { providers })
+  const formOf = (fields: Record<string, string | Blob>): FormData => {
+    const form = new FormData()
+    for (const [name, value] of Object.entries(fields)) form.set(name, value)
+    return form
+  }
+  const png = await encodePng({ width: 8, height: 8, pixels: Buffer.alloc(8 * 8 * 4) })
+  const image = new Blob([png])
+  const file = new File([wav], 'a.wav')
+  const ocr = { document: { type: 'image_url', image_url: `data:image/png;base64,${png.toString('base64')}` } }
+  const rows: ReadonlyArray<[path: string, request: object, param: string]> = [
+    ['/v1/embeddings', { model: 'openai/text-embedding-3-small', input: 'a' }, 'input'],
+    ['/v1/embeddings', { model: 'google/text-embedding-004', input: 'a' }, 'input'],
+    [speech, said, 'input'],
+    [transcriptions, formOf({ model: 'openai/whisper-1', file }), 'file'],
+    [translations, formOf({ model: 'openai/whisper-1', file }), 'file'],
+    ['/v1/images/generations', { model: 'openai/gpt-image-1', prompt: 'a' }, 'prompt'],
+    ['/v1/images/edits', formOf({ model: 'openai/gpt-image-1', prompt: 'a', image }), 'prompt'],
+    ['/v1/images/variations', formOf({ model: 'openai/dall-e-2', image }), 'image'],
+    ['/v1/ocr', ocr, 'document']
+  ]
+  for (const [path, request, param] of rows) {
+    const isForm = request instanceof FormData
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${testKey}`, ...!isForm && { 'content-type': 'application/json' }
+      },
+      body: isForm ? request : JSON.stringify(request)
+    })
+    const { error } = await response.json() as { error: object }
+    t.match(error, { code: 'context_length_exceeded', param }, path)
+  }
 })

@@ -13,7 +13,7 @@ import { possibleUsage, usageOfTokens, type Usage } from '../../core/usage.ts'
 import { inBandError, readError } from './errors.ts'
 import { countOf, objectOf } from '../../json/type-guards.ts'
 import type { BatchEmbedContentsRequest } from './wire.ts'
-import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.ts'
+import { invalidResponse, throwFailure } from '../provider-failure.ts'
 import type { Adapter, AdapterInput, Join, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent, Vector } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
@@ -23,7 +23,7 @@ const maxBatch = 100
 export const googleEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   request: embeddingsRequest,
   read: (_head, adapterInput) => ({ as: 'bytes', read: bytes => readResponse(bytes, adapterInput) }),
-  error: failure => aboutInput(readError(failure)),
+  error: readError,
   split,
   join
 }

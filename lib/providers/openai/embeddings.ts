@@ -11,7 +11,7 @@ import { jsonBody, jsonHeaders, withReportedUsage } from '../json-api.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { readUsage } from '../chat-completions/usage.ts'
 import { numberOf, objectOf } from '../../json/type-guards.ts'
-import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.ts'
+import { invalidResponse, throwFailure } from '../provider-failure.ts'
 import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent, Vector, VectorForm } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
@@ -19,7 +19,7 @@ import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 export const openaiEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   request: embeddingsRequest,
   read: (_head, adapterInput) => ({ as: 'bytes', read: bytes => readResponse(bytes, adapterInput) }),
-  error: failure => aboutInput(readError(failure))
+  error: readError
 }
 
 function embeddingsRequest (adapterInput: AdapterInput<EmbeddingsRequest>): UpstreamRequest {
