@@ -20,6 +20,8 @@ const quotaCodes = new Set([
   'project_spend_limit_exceeded', 'organization_usage_limit_exceeded', 'billing_hard_limit_reached'
 ])
 const contextCodes = new Set(['context_length_exceeded', 'string_above_max_length'])
+/** Codes and types of errors for an unknown model, which some servers send with the status 400 or 403. */
+const modelCodes = new Set(['model_not_found', 'invalid_model'])
 const policyCodes = new Set(['content_policy_violation', 'moderation_blocked', 'content_filter'])
 
 /** Interprets a non-2xx response. */
@@ -111,6 +113,7 @@ function classify (status: number, said: Said, retryAfterSeconds: number | undef
   if (contextCodes.has(known) || saysTooLong(status, message ?? '')) {
     return fact('context_length', { param: param ?? 'messages' })
   }
+  if (modelCodes.has(known) || modelCodes.has(type ?? '')) return fact('model', { param: param ?? 'model' })
   switch (status) {
     case 404: return fact('model', { param: param ?? 'model' })
     case 410: return fact('unsupported', { param })

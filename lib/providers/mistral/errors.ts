@@ -12,7 +12,8 @@ import type { UpstreamFailure } from '../provider.ts'
  */
 export function readError (failure: UpstreamFailure): Failure {
   const { status, body } = failure
-  const said = objectOf(body) ?? {}
+  const outer = objectOf(body) ?? {}
+  const said = objectOf(outer['error']) ?? outer // nested where a gateway or a cloud serves the model
   const message = nonEmptyText(said['message']) ?? nonEmptyText(objectOf(said['message'])?.['detail']) ?? ''
   if (status === 400 && /image\/\w{1,40} is not supported/i.test(message)) {
     return { kind: 'invalid_format', param: 'document', cause: { status, words: message } }

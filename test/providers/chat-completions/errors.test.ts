@@ -159,6 +159,13 @@ t.test('an error status is mapped, and its message reaches only the caller who c
     code: 'model_not_found',
     param: 'model'
   })
+  const unknownModel = { status: 404, code: 'model_not_found', param: 'model', failure: 'model' }
+  row(403, said('Your organization must be verified to use the model `x`', 'model_not_found'), unknownModel)
+  row(
+    400,
+    { object: 'error', message: 'Invalid model: x', type: 'invalid_model', param: null, code: '1500' },
+    { ...unknownModel, message: 'Invalid model: x' }
+  )
   row(
     400,
     said("This model's maximum context length is 8192 tokens", 'context_length_exceeded', null, 'messages'),
