@@ -41,7 +41,7 @@ export function conversationOf (
   const reader = new ConversationReader(refuse, places)
   reader.addSystem(blocksOf(system ?? []), 'system')
   for (const [index, { role, content }] of messages.entries()) {
-    reader.add(role, blocksOf(content), `messages[${index}]`)
+    reader.add(role, content, `messages[${index}]`)
   }
   return reader.end()
 }
@@ -51,6 +51,9 @@ function blocksOf<B extends MessagesBlock> (
 ): ReadonlyArray<B | MessagesTextBlock> {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }
+
+/** Returns the place of a block by its index. */
+type BlockPlace = (index: number) => string
 
 /** An assistant message under construction. */
 interface Turn {
@@ -89,11 +92,14 @@ class ConversationReader {
     this.#places = places
   }
 
-  add (role: MessagesMessage['role'], blocks: readonly MessagesBlock[], place: string): void {
+  add (role: MessagesMessage['role'], content: MessagesMessage['content'], place: string): void {
+    const blocks = blocksOf(content)
+    const blockPlace: BlockPlace = index =>
+      typeof content === 'string' ? `${place}.content` : `${place}.content[${index}]`
     switch (role) {
       case 'system': return this.addSystem(blocks, place)
-      case 'user': return this.#addUser(blocks, place)
-      case 'assistant': return this.#addAssistant(blocks, place)
+      case 'user': return this.#addUser(blocks, place, blockPlace)
+      case 'assistant': return this.#addAssistant(blocks, place, blockPlace)
     }
   }
 
@@ -126,16 +132,16 @@ class ConversationReader {
     return parts
   }
 
-  #addUser (blocks: readonly MessagesBlock[], place: string): void {
+  #addUser (blocks: readonly MessagesBlock[], place: string, blockPlace: BlockPlace): void {
     this.#endTurn()
     this.#userPlace ??= place
     let hasResult = false
     for (const [index, block] of blocks.entries()) {
       if (block.type === 'tool_result') {
         hasResult = true
-        this.#addResult(block, `${place}.content[${index}]`)
+        this.#addResult(block, blockPlace(index))
       } else {
-        for (const part of this.#parts(block, `${place}.content[${index}]`)) this.#said.push(part)
+        for (const part of this.#parts(block, blockPlace(index))) this.#said.push(part)
       }
     }
     if (!hasResult) this.#openCalls.clear()
@@ -171,7 +177,7 @@ class ConversationReader {
     this.#said = []
   }
 
-  #addAssistant (blocks: readonly MessagesBlock[], place: string): void {
+  #addAssistant (blocks: readonly MessagesBlock[], place: string, blockPlace: BlockPlace): void {
     if (this.#turn === undefined) this.#endUser()
     const turn = this.#turn ??= {
       order: new TurnOrder(),
@@ -186,7 +192,7 @@ class ConversationReader {
     for (const [index, block] of blocks.entries()) {
       addBlock(turn, block)
       for (const added of [turn.content.at(-1), turn.thinking.at(-1), turn.calls.at(-1)]) {
-        if (added !== undefined && !this.#places.has(added)) this.#placed(added, `${place}.content[${index}]`)
+        if (added !== undefined && !this.#places.has(added)) this.#placed(added, blockPlace(index))
       }
     }
   }

@@ -242,7 +242,7 @@ class Reader {
         ? [{ type: 'text' as const, text: content }]
         : content.map(assistantPart(path))
     for (const [index, part] of parts.entries()) {
-      this.#places.set(part, typeof content === 'string' ? path : `${path}.content[${index}]`)
+      this.#places.set(part, typeof content === 'string' ? `${path}.content` : `${path}.content[${index}]`)
     }
     const said = parts.filter(part => part.type !== 'text' || part.text !== '')
     this.#order.add('text', said.length)

@@ -182,3 +182,34 @@ t.test('the billing line for Anthropic is left out', async t => {
     { role: 'user', content: 'hi' }
   ])
 })
+
+t.test('each message, part and call has the place that it came from', async t => {
+  const places = new Map<object, string>()
+  const use = { type: 'tool_use', id: 'a', name: 'look', input: {} } as const
+  const image = { type: 'image', source: { type: 'url', url: 'https://a.example/a.png' } } as const
+  const messages = conversationOf(
+    'Be brief.',
+    [
+      { role: 'user', content: 'one' },
+      { role: 'user', content: [{ type: 'text', text: 'two' }, image] },
+      { role: 'assistant', content: [{ type: 'text', text: 'three' }, use] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [image] }] }
+    ],
+    () => t.fail(),
+    places
+  )
+  t.strictSame(
+    messages.map(message => [
+      places.get(message),
+      ...(Array.isArray(message.content) ? message.content : []).map(part => places.get(part)),
+      ...(message.role === 'assistant' ? message.tool_calls ?? [] : []).map(call => places.get(call))
+    ]),
+    [
+      ['system'],
+      ['messages[0]', 'messages[0].content', 'messages[1].content[0]', 'messages[1].content[1]'],
+      ['messages[2]', 'messages[2].content[1]'],
+      ['messages[3].content[0]'],
+      ['messages[3]', undefined, 'messages[3].content[0].content[0]']
+    ]
+  )
+})

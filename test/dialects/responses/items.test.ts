@@ -257,6 +257,8 @@ t.test('an error names the original item of a moved message', async t => {
     messages.map(message => places.get(message)),
     ['input[0]', 'input[2]', 'input[1]']
   )
+  const said = readItems([{ role: 'assistant', content: 'Hi.' }], new SentNames(), new Approvals([]))
+  t.strictSame([...said.places.values()], ['input[0]', 'input[0].content'])
 })
 
 t.test(
