@@ -1,10 +1,10 @@
 /**
- * Names places of the shared input as the caller wrote them. Dialects move and merge messages, parts, calls and
- * tools, and note where each came from; a location in the input (`messages[3].content[0]`) is translated by the
- * innermost object with such a note.
+ * Names places of the shared input as the caller wrote them. Dialects move and merge messages, parts, calls
+ * and tools, and note where each came from. A location in the input (`messages[3].content[0]`) is translated
+ * by the innermost object with such a note.
  */
 
-import { property } from '../json/type-guards.ts'
+import { isContainer, property } from '../json/type-guards.ts'
 import type { ChatInput } from './input.ts'
 
 /** Returns the caller's location for one in `messages` or `tools`; other locations stay as they are. */
@@ -20,10 +20,10 @@ export function callerPlace (
   let found = root === 'messages' ? field : fieldName === undefined ? location : root
   for (const step of location.matchAll(/[^.[\]]+\]?/g)) {
     value = property(value, step[0].replace(']', ''))
-    const place = typeof value === 'object' && value !== null ? places.get(value) : undefined
-    if (place === undefined) continue
+    const place = isContainer(value) ? places.get(value) : undefined
+    if (!isContainer(value) || place === undefined) continue
     const rest = location.slice(step.index + step[0].length)
-    found = isField(place) ? place : place + (fieldName === undefined ? rest : fieldName(rest, value as object))
+    found = isField(place) ? place : place + (fieldName === undefined ? rest : fieldName(rest, value))
   }
   return found
 }

@@ -82,8 +82,8 @@ export interface OriginalInput {
   /** Where the caller wrote messages, parts, calls and tools: `input[2].content[0]`. */
   readonly places: ReadonlyMap<object, string>
   /**
-   * Returns the caller's path of a field within an object of `places`: `.arguments` for `.function.arguments`;
-   * empty if the caller has no such field. Default: the same path.
+   * Returns the caller's path of a field within an object of `places`: `.arguments` for
+   * `.function.arguments`; empty if the caller has no such field. Default: the same path.
    */
   readonly fieldName?: (path: string, of: object) => string
   /** The objects of `places`, if those of the request are copies of them in the same order. */

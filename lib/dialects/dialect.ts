@@ -173,6 +173,6 @@ export interface AnswerStart<C = unknown> {
   /** The route that answers. */
   readonly route: Route
   readonly context: C
-  /** Returns a text as the caller will see it, with its values restored. Default: all texts stay unchanged. */
+  /** Returns a text as the caller will see it, with its values restored. Default: unchanged. */
   readonly restore?: ReplaceText
 }

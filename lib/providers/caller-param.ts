@@ -1,5 +1,6 @@
 /**
- * Names the fields of rejected requests as the caller wrote them, whether an adapter or a provider rejects them.
+ * Names the fields of rejected requests as the caller wrote them, whether an adapter or a provider rejects
+ * them.
  */
 
 import { callerPlace } from '../chat/caller-place.ts'

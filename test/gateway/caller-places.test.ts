@@ -1,4 +1,4 @@
-/** Errors of translated requests name the parameters that the caller sent, not those of the conversation here. */
+/** Errors of translated requests name the parameters that the caller sent, not those of the translation. */
 
 import t from 'tap'
 import { chatUpstreamAt, testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
@@ -51,7 +51,11 @@ t.test('errors of Responses name the items and tools of the caller', async t => 
       { ...before, input: [user, { role: 'user', content: [{ type: 'input_text', text: 'a' }, image] }] },
       'input[1].content[1].image_url'
     ],
-    ['anthropic/m', { input: [user, call({}), { ...output, output: [image] }] }, 'input[2].output[0].image_url'],
+    [
+      'anthropic/m',
+      { input: [user, call({}), { ...output, output: [image] }] },
+      'input[2].output[0].image_url'
+    ],
     ['google/m', { input: 'Hi', tools: [web, look, odd] }, 'tools[2].name'],
     [
       'google/m',
@@ -78,7 +82,10 @@ t.test('errors of Responses name the items and tools of the caller', async t => 
   const server = { type: 'mcp', server_label: 'mine', server_url: 'https://a.example/mcp' }
   t.equal(
     await paramOf('chat/m', {
-      input: [user, { type: 'additional_tools', tools: [{ ...server, server_url: 'https://b.example/mcp' }] }],
+      input: [
+        user,
+        { type: 'additional_tools', tools: [{ ...server, server_url: 'https://b.example/mcp' }] }
+      ],
       tools: [web, server]
     }),
     'input[1].tools[0].server_label'
@@ -100,7 +107,8 @@ t.test('errors of Messages name the blocks of the caller', async t => {
     return error.message
   }
   const use = (id: string): object => ({ type: 'tool_use', id, name: 'look', input: {} })
-  const result = (id: string, more: object = {}): object => ({ type: 'tool_result', tool_use_id: id, ...more })
+  const result = (id: string, more: object = {}): object =>
+    ({ type: 'tool_result', tool_use_id: id, ...more })
   const image = { type: 'image', source: { type: 'url', url: 'nonsense' } }
   const mark = { cache_control: { type: 'ephemeral' } }
   const tool = (name: string): object => ({ name, input_schema: { type: 'object' } })

@@ -965,7 +965,12 @@ t.test('tools that items added are offered again when the response is continued'
   const second = await ask({ input: 'Again', previous_response_id: first.id })
   await ask({ input: 'Again', previous_response_id: second.id, tools: [tool('own', 'Is newer.')] })
   await ask({
-    input: [added, question, ...first.output, { type: 'tool_search_output', tools: [tool('look', 'Is newer.')] }]
+    input: [
+      added,
+      question,
+      ...first.output,
+      { type: 'tool_search_output', tools: [tool('look', 'Is newer.')] }
+    ]
   })
   t.match(offered, [
     [{ function: { name: 'look' } }, { function: { name: 'own' } }, { function: { name: 'ns__edit' } }],

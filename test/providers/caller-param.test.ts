@@ -32,7 +32,9 @@ t.test('a field has the name under which the caller sent it', async t => {
     'text.format'
   )
   t.equal(
-    paramOf('tool_choice.allowed_tools', { callerNames: { 'tool_choice.allowed_tools': 'tool_choice.tools' } }),
+    paramOf('tool_choice.allowed_tools', {
+      callerNames: { 'tool_choice.allowed_tools': 'tool_choice.tools' }
+    }),
     'tool_choice.tools'
   )
   t.equal(paramOf('temperature', {}), 'temperature')

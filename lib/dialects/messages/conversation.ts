@@ -170,7 +170,8 @@ class ConversationReader {
     this.#waiting = []
     const parts = this.#shown.concat(this.#said)
     if (parts.length > 0) {
-      this.#messages.push(this.#placed({ role: 'user', content: shortest(parts) }, this.#userPlace ?? 'messages'))
+      const message: Message = { role: 'user', content: shortest(parts) }
+      this.#messages.push(this.#placed(message, this.#userPlace ?? 'messages'))
     }
     this.#userPlace = undefined
     this.#shown = []

@@ -16,7 +16,7 @@ export function dotted (location: string): string {
   return location.replace(/\[(\d{1,9})\]/g, '.$1')
 }
 
-/** Returns the path in a message, block or tool of this API of a field in what was made of it; empty without one. */
+/** Returns the path that a field of a message, part, call or tool has in this API; empty without one. */
 export function messagesFieldName (path: string): string {
   const [beginning, name] = beginnings.find(([beginning]) => path.startsWith(beginning)) ?? []
   if (beginning !== undefined) return name + path.slice(beginning.length)

@@ -13,7 +13,7 @@ const beginnings = [
 /** Fields of both formats. */
 const sharedFields = /^\.(?:content|type|role|text|name)$/
 
-/** Returns the path in an item, part or tool of this API of a field in what was made of it; empty without one. */
+/** Returns the path that a field of a message, part, call or tool has in this API; empty without one. */
 export function responsesFieldName (path: string, of: object): string {
   if (path === '.content' && property(of, 'role') === 'tool') return '.output'
   if (path === '.file.file_data' && isAddress(property(property(of, 'file'), 'file_data'))) return '.file_url'
