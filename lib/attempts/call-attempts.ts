@@ -11,7 +11,7 @@ import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer } from './hedged-answer.ts'
 import { RouteAttempt, recordUnusedRoute, recordWasted } from './route-attempt.ts'
 import { accountDigest } from '../providers/credential.ts'
-import { ProviderFailure, usageOfError } from '../providers/provider-failure.ts'
+import { ProviderFailure, requestsOfError, usageOfError } from '../providers/provider-failure.ts'
 import { noteUsage } from '../core/usage-facts.ts'
 import type { Call, ProviderAccount, RoutedCall } from '../core/call.ts'
 import type { AnswerEvent } from '../core/events.ts'
@@ -159,7 +159,8 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
       const isRecorded = thrown instanceof GatewayError && thrown.isRecorded
       if (isRecorded || thrown instanceof ProviderFailure) attempt.recordIdleProvider()
       const usage = usageOfError(thrown)
-      if (usage !== undefined) noteUsage(record.usage, usage, record.usage.total) // like an abandoned answer
+      // like an abandoned answer
+      if (usage !== undefined) noteUsage(record.usage, usage, record.usage.total, requestsOfError(thrown))
       throw signal.reason
     }
     const error = attempt.recordError(thrown)

@@ -1,4 +1,4 @@
-import { callerError, ProviderFailure, usageOfError } from '../providers/provider-failure.ts'
+import { callerError, ProviderFailure, requestsOfError } from '../providers/provider-failure.ts'
 import type { ModelAttempt } from '../routing/model-circuit.ts'
 import type { PlannedAttempt } from './attempt-plan.ts'
 import type { OpenResponse } from './open-response.ts'
@@ -104,10 +104,9 @@ export class RouteAttempt {
   recordFailure (error: GatewayError): void {
     this.recordIdleProvider()
     this.#setOutcome(error.code)
-    const { usage, isRecorded } = error
-    if (usage !== undefined || (isWasted(error) && !isRecorded)) {
-      recordWasted(this.#call, this.route, { usage })
-    }
+    const requests = requestsOfError(error)
+    this.#recordWasted(requests)
+    if (requests.length === 0 && isWasted(error) && !error.isRecorded) recordWasted(this.#call, this.route, {})
     this.#state.failed(this.route, this.#circuitAttempt, error, this.credentialIndex)
     recordUnusedRoute(this.#call, this.route, error.code)
   }
@@ -120,13 +119,13 @@ export class RouteAttempt {
 
   /** Closes an answer that arrived after that of another request. */
   discard (answer: OpenResponse<unknown>): void {
-    this.#recordWasted(answer.reported().usage)
+    this.#recordWasted(answer.reported().requests)
     answer.close()
   }
 
   /** Records the usage of a request that was aborted because another one succeeded, or the call ended. */
   recordAbort (error: unknown): void {
-    this.#recordWasted(usageOfError(error))
+    this.#recordWasted(requestsOfError(error))
   }
 
   /** Records that the connection was lost and the same request is sent again. */
@@ -157,8 +156,9 @@ export class RouteAttempt {
     this.#record.reason ??= reason
   }
 
-  #recordWasted (usage: Usage | undefined): void {
-    if (usage !== undefined) recordWasted(this.#call, this.route, { usage })
+  /** @param requests the usage of each request */
+  #recordWasted (requests: readonly Usage[]): void {
+    for (const usage of requests) recordWasted(this.#call, this.route, { usage })
   }
 }
 

@@ -11,8 +11,8 @@
 import { standardSignal } from '../async/cancellation.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { numberOf, property } from '../json/type-guards.ts'
-import { addReported, addUsage, reportedBy, type ReportedUsage, type Usage } from '../core/usage.ts'
-import { ProviderFailure, usageOfError, withUsage } from '../providers/provider-failure.ts'
+import { addReported, reportedBy, sumOfUsage, type ReportedUsage, type Usage } from '../core/usage.ts'
+import { ProviderFailure, requestsOfError, withUsage } from '../providers/provider-failure.ts'
 import { PartNotes } from './part-notes.ts'
 import { isWasted, recordWasted } from './route-attempt.ts'
 import { sendRequest, type SendContext, type UpstreamPart, type UpstreamTarget } from './send-request.ts'
@@ -107,12 +107,17 @@ export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
       // A partial sum would be a wrong bill: `reported` has the known usage.
       if (first === undefined || usages.size < parts) return
       const requests = [...usages.values()].flatMap(({ usage }) => usage ?? [])
-      into.push({ ...first, usage: requests.reduce<Usage | undefined>(addUsage, undefined), requests })
+      into.push({ ...first, usage: sumOfUsage(requests), requests })
     }
   }
 }
 
-const nothing: ReportedUsage = { usage: undefined, unreported: 0 }
+const nothing: ReportedUsage = { requests: [], unreported: 0 }
+
+/** Returns the error of an attempt with what its requests have used. */
+function withReported (error: unknown, { requests }: ReportedUsage): unknown {
+  return withUsage(error, requests.length === 0 ? undefined : sumOfUsage(requests), requests)
+}
 
 /** The requests of the parts, and what these have used. */
 class PartRequests<R, E extends AnyEvent> {
@@ -157,7 +162,7 @@ class PartRequests<R, E extends AnyEvent> {
           await this.#read(part, index, events => onRead(index, events))
         }
       } catch (error) {
-        this.#wasted = addReported(this.#wasted, { usage: usageOfError(error), unreported: 0 })
+        this.#wasted = addReported(this.#wasted, { requests: requestsOfError(error), unreported: 0 })
         onFailure(error)
       }
     }))
@@ -193,8 +198,8 @@ class PartRequests<R, E extends AnyEvent> {
   }
 
   /** Returns the usage of failed parts; complete ones are kept for the next attempt. */
-  wastedUsage (): Usage | undefined {
-    return this.#wasted.usage
+  wasted (): ReportedUsage {
+    return this.#wasted
   }
 
   async #read (
@@ -282,7 +287,7 @@ async function readAll<R, E extends AnyEvent> (
     grace = setTimeout(() => { requests.cancel(graceIsOver) }, partsGraceMs)
   })
   clearTimeout(grace)
-  if (failure !== undefined) throw withUsage(failure.error, requests.wastedUsage())
+  if (failure !== undefined) throw withReported(failure.error, requests.wasted())
   join.end(all)
   return { ...bufferedResponse(requests.route, all), reported: () => requests.reported() }
 }
@@ -324,7 +329,7 @@ class StreamedParts<R, E extends AnyEvent> implements OpenResponse<E> {
   /** Waits for the first batch, without taking it. */
   async begun (): Promise<this> {
     await this.#changed()
-    if (this.#failure !== undefined) throw withUsage(this.#failure.error, this.reported().usage)
+    if (this.#failure !== undefined) throw withReported(this.#failure.error, this.reported())
     return this
   }
 

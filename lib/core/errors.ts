@@ -313,6 +313,8 @@ export interface AttemptFacts {
   mayBeBilled?: boolean | undefined
   /** Usage of the failed request, if the provider reported it. */
   usage?: Usage | undefined
+  /** The usage of each request, if `usage` is the sum of several. */
+  requests?: readonly Usage[] | undefined
   /** True if the usage of the failed request has been recorded already, part by part. Default: false. */
   isRecorded?: boolean | undefined
   /**
@@ -354,6 +356,7 @@ export class GatewayError extends Error {
   readonly acceptedByProvider: boolean | undefined
   readonly mayBeBilled: boolean
   readonly usage: Usage | undefined
+  readonly requests: readonly Usage[] | undefined
   readonly isRecorded: boolean
   readonly staleConnection: boolean
   readonly original: OriginalError | undefined
@@ -374,6 +377,7 @@ export class GatewayError extends Error {
     this.acceptedByProvider = options.acceptedByProvider
     this.mayBeBilled = options.mayBeBilled ?? false
     this.usage = options.usage
+    this.requests = options.requests
     this.isRecorded = options.isRecorded ?? false
     this.staleConnection = options.staleConnection ?? false
     this.original = options.original

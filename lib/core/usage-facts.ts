@@ -2,9 +2,10 @@
 
 import {
   addUsage,
-  estimatedAnswer,
+  estimatedRequests,
   reportedBy,
   capParts,
+  sumOfUsage,
   type EstimatedUnits,
   type ReportedUsage,
   type Units,
@@ -146,15 +147,16 @@ export function endTurn (recorded: UsageFacts, reported: boolean): void {
   const { openTurn } = recorded
   if (reported || openTurn === undefined) return
   recorded.hasEstimatedTurns = true
-  noteUsage(recorded, estimatedTurn(openTurn, recorded), recorded.total)
+  const requests = estimatedTurn(openTurn, recorded)
+  noteUsage(recorded, sumOfUsage(requests), recorded.total, requests)
 }
 
-/** Estimates the usage of the open turn so far. */
+/** Estimates the usage of each request of the open turn so far. */
 export function estimatedTurn (
   { countPrompt, outputCharacters: before }: OpenTurn,
   { outputCharacters = 0, reported = reportedBy(undefined) }: UsageFacts
-): Usage {
-  return estimatedAnswer(reported, countPrompt(), outputCharacters - before)
+): readonly Usage[] {
+  return estimatedRequests(reported, countPrompt(), outputCharacters - before)
 }
 
 /** Adds to the length of an answer's text, for an estimate if the answer ends without usage. */

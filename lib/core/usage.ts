@@ -62,40 +62,49 @@ export const charactersPerToken = 4
 
 /** What providers have reported about an answer, possibly incomplete. */
 export interface ReportedUsage {
-  /** The last report: a lower bound of the usage. */
-  readonly usage: Usage | undefined
+  /** The last report of each request: a lower bound of its usage. */
+  readonly requests: readonly Usage[]
   /** Number of requests without any report, not even of the length of the prompt. */
   readonly unreported: number
 }
 
 /** Returns the known usage of one request from its last report. */
 export function reportedBy (usage: Usage | undefined): ReportedUsage {
-  return { usage, unreported: usage === undefined ? 1 : 0 }
+  return usage === undefined ? { requests: [], unreported: 1 } : { requests: [usage], unreported: 0 }
 }
 
 /** Adds up the known usage of several requests. */
 export function addReported (sum: ReportedUsage, one: ReportedUsage): ReportedUsage {
-  return { usage: addUsage(sum.usage, one.usage), unreported: sum.unreported + one.unreported }
+  return { requests: [...sum.requests, ...one.requests], unreported: sum.unreported + one.unreported }
 }
 
 /**
- * Estimates an answer whose provider did not report all of it: the prompt as reported; for the rest, the
- * reported tokens or a token for four characters of its text, whichever is more.
+ * Estimates the requests of an answer whose provider did not report all of it: their prompts as reported; for
+ * the rest, the reported tokens or a token for four characters of its text, whichever is more.
  *
  * @param promptTokens estimated for each request without any report
+ * @returns at least one. Each is priced separately, since long prompts have other prices
  */
-export function estimatedAnswer (
-  { usage, unreported }: ReportedUsage,
+export function estimatedRequests (
+  { requests, unreported }: ReportedUsage,
   promptTokens: number,
   characters: number
-): Usage {
-  return {
+): readonly Usage[] {
+  const unknown = Array.from({ length: unreported }, () => usageOfTokens(promptTokens, 0))
+  const all = [...requests, ...unknown]
+  if (all.length === 0) all.push(usageOfTokens(0, 0))
+  const known = all.reduce((sum, { completionTokens }) => sum + completionTokens, 0)
+  const missing = Math.max(0, Math.ceil(characters / charactersPerToken) - known)
+  // Text that nobody has counted belongs to a request that has not ended, and these come last.
+  return all.map((usage, index) => ({
     ...usage,
-    ...usageOfTokens(
-      (usage?.promptTokens ?? 0) + unreported * promptTokens,
-      Math.max(usage?.completionTokens ?? 0, Math.ceil(characters / charactersPerToken))
-    )
-  }
+    ...usageOfTokens(usage.promptTokens, usage.completionTokens + (index === all.length - 1 ? missing : 0))
+  }))
+}
+
+/** Adds up the usage of at least one request. */
+export function sumOfUsage (requests: readonly Usage[]): Usage {
+  return requests.reduce<Usage | undefined>(addUsage, undefined) ?? usageOfTokens(0, 0)
 }
 
 /** The cost of a call, from its record. */

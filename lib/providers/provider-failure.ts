@@ -60,6 +60,8 @@ export interface Failure {
   readonly original?: OriginalError | undefined
   /** Usage of the failed request, if reported. */
   readonly usage?: Usage | undefined
+  /** The usage of each request, if `usage` is the sum of several. */
+  readonly requests?: readonly Usage[] | undefined
   /** Details for the log. */
   readonly cause?: Readonly<Record<string, unknown>> | undefined
 }
@@ -84,12 +86,25 @@ export function usageOfError (error: unknown): Usage | undefined {
   return error instanceof GatewayError ? error.usage : undefined
 }
 
-/** Returns the error with the given usage, or with none. */
-export function withUsage (error: unknown, usage: Usage | undefined): unknown {
-  if (usageOfError(error) === usage) return error
+/** Returns the usage of each request of a failed attempt that the provider reported. */
+export function requestsOfError (error: unknown): readonly Usage[] {
+  const { usage, requests } =
+    error instanceof ProviderFailure ? error.failure : error instanceof GatewayError ? error : {}
+  return requests ?? (usage === undefined ? [] : [usage])
+}
+
+/**
+ * Returns the error with the given usage, or with none.
+ *
+ * @param requests the usage of each request, if `usage` is the sum of several
+ */
+export function withUsage (
+  error: unknown, usage: Usage | undefined, requests?: readonly Usage[]
+): unknown {
+  if (usageOfError(error) === usage && requests === undefined) return error
   return error instanceof ProviderFailure
-    ? new ProviderFailure({ ...error.failure, usage }, error.status)
-    : asGatewayError(error).with({ usage })
+    ? new ProviderFailure({ ...error.failure, usage, requests }, error.status)
+    : asGatewayError(error).with({ usage, requests })
 }
 
 /** Throws the failure found in a response, or an error with the message `otherwise`. */
@@ -149,7 +164,7 @@ function errorOf (failure: Failure, secrets: readonly string[], isOwnKey: boolea
   const original =
     failure.original === undefined || isOurs ? undefined : redactOriginal(failure.original, secrets, isOwnKey)
   const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
-    new GatewayError(code, { cause, original, usage: failure.usage, ...options })
+    new GatewayError(code, { cause, original, usage: failure.usage, requests: failure.requests, ...options })
 
   switch (kind) {
     case 'credential':

@@ -10,9 +10,10 @@ import type { CallRecord, PricedModels } from '../core/record.ts'
 import { estimatedTurn, type JudgeRequest, type PartShare, type WastedRequest } from '../core/usage-facts.ts'
 import {
   addUsage,
-  estimatedAnswer,
+  estimatedRequests,
   maxCount,
   reportedBy,
+  sumOfUsage,
   usageOfTokens,
   type EstimatedUnits,
   type Units,
@@ -68,7 +69,7 @@ export function chargeOf (
 interface AnswerUsage {
   /** Total usage; absent if unknown. */
   readonly usage?: Usage
-  /** The usage of each answer. Each is priced separately, because long prompts have higher prices. */
+  /** The usage of each request. Each is priced separately, because long prompts have higher prices. */
   readonly answers: readonly Usage[]
   readonly estimated: boolean
 }
@@ -92,14 +93,14 @@ function answerUsage (record: CallRecord): AnswerUsage {
     const turn = usageEstimated ? turnInFlight(record) : undefined
     return turn === undefined
       ? { usage, answers, estimated: usageEstimated }
-      : { usage: addUsage(usage, turn) ?? usage, answers: [...answers, turn], estimated: true }
+      : { usage: addUsage(usage, sumOfUsage(turn)) ?? usage, answers: [...answers, ...turn], estimated: true }
   }
   const isCounted = isBegun(record) && isDeferred !== true
   const promptTokens = isCounted ? record.usage.estimate?.countPrompt() : undefined
   if (promptTokens === undefined && outputCharacters === undefined) return { answers: [], estimated: false }
   const { usage: { reported = reportedBy(undefined) } } = record
-  const guess = estimatedAnswer(reported, promptTokens ?? 0, outputCharacters ?? 0)
-  return { usage: guess, answers: [guess], estimated: true }
+  const answers = estimatedRequests(reported, promptTokens ?? 0, outputCharacters ?? 0)
+  return { usage: sumOfUsage(answers), answers, estimated: true }
 }
 
 /** Returns true if a provider may have started work, and may bill the call. */
@@ -109,11 +110,11 @@ function isBegun (record: CallRecord): boolean {
   return chosen !== undefined || outputCharacters !== undefined || (requestCount > 0 && mayBeAtWork(record))
 }
 
-/** Returns the usage of a tool loop turn that was cut off, if a provider may have started it. */
-function turnInFlight (record: CallRecord): Usage | undefined {
+/** Returns the usage of the requests of a tool loop turn that was cut off, if a provider may have started it. */
+function turnInFlight (record: CallRecord): readonly Usage[] | undefined {
   const { usage: { openTurn, outputCharacters = 0, reported }, routing: { requestCount } } = record
   if (openTurn === undefined || requestCount === openTurn.requestCount) return undefined
-  const isBilled = outputCharacters > openTurn.outputCharacters || reported?.usage !== undefined
+  const isBilled = outputCharacters > openTurn.outputCharacters || (reported !== undefined && reported.requests.length > 0)
   return isBilled || mayBeAtWork(record, openTurn.attemptsAtWork)
     ? estimatedTurn(openTurn, record.usage)
     : undefined

@@ -10,7 +10,7 @@ t.test('a buffered response is a single read', async t => {
     [await attempt.next(), await attempt.next(), await attempt.next()],
     [events, undefined, undefined]
   )
-  t.same(attempt.reported(), { usage, unreported: 0 })
+  t.same(attempt.reported(), { requests: [usage], unreported: 0 })
   t.equal(attempt.sizeBytes(), 0)
   t.doesNotThrow(() => attempt.close())
 })

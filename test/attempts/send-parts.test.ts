@@ -160,6 +160,52 @@ t.test('each request has the prices of its own prompt, not those of the sum', as
   t.same(costs, [48_000, 48_000], 'twice 3 tokens for 3 dollars a million and one for 15')
 })
 
+t.test('so has each request of an answer that breaks off, fails or is not used', async t => {
+  const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
+  const invalid = { pieces: [JSON.stringify({ id: 'x', choices: [], usage })] }
+  const frames = chatFrames(['a'])
+  const [started = '', text = ''] = frames
+  const { promise: reading, resolve: read } = withResolvers<undefined>()
+  const upstream = await fakeUpstream(({ json }, number) => {
+    const isStream = Reflect.get(Object(json), 'stream') === true
+    if (!isStream) return number < 2 ? { pieces: [chatAnswer('a')] } : invalid
+    if (number < 6) return { headers: eventStream, pieces: [frames.join('')] }
+    const pieces = (async function * () {
+      yield started + text
+      await reading
+    })()
+    return { headers: eventStream, pieces, then: 'reset' }
+  })
+  t.teardown(upstream.close)
+  const longPrompt = { abovePromptTokens: 5, input: 6, output: 30 }
+  const rows: Array<Record<string, unknown>> = []
+  const api = await testGateway(
+    t,
+    {
+      providers: [upstreamAt(upstream.url, 'deepseek', 'deepseek', { retries: 0 })],
+      models: [modelSettings(question.model, { price: { input: 3, output: 15, longPrompt } })]
+    },
+    {},
+    { observers: [(_call, row) => rows.push({ ...row })] }
+  )
+  const oneNanoUsd = 3 * 3000 + 15_000
+  t.equal((await api.post(path, { ...question, n: 4 })).status, 502)
+  await until(() => rows.length === 1, 'the row of the failed call')
+  t.match(rows[0], { wasted_tokens: 16, wasted_nano_usd: 4 * oneNanoUsd, cost_nano_usd: 4 * oneNanoUsd })
+
+  const reader = (await api.post(path, { ...question, n: 3, stream: true })).body?.getReader()
+  let received = ''
+  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+    received += Buffer.from(next.value).toString()
+    if (textsOf(received).join('').length === 3) read(undefined)
+  }
+  await until(() => rows.length === 2, 'the row of the broken answer')
+  const [, { prompt_tokens: promptTokens, cost_nano_usd: cost } = {}] = rows
+  const estimatedTokens = Number(promptTokens) - 6
+  t.ok(estimatedTokens > 0 && estimatedTokens < 6, 'the prompt of the broken request is estimated')
+  t.equal(cost, 2 * oneNanoUsd + 3000 * estimatedTokens)
+})
+
 t.test('if one request does not report its usage, no sum is sent', async t => {
   const { api } = await start(t, (_request, number) => ({
     headers: eventStream,
@@ -419,7 +465,7 @@ t.test('usage of failed parts and of finished parts is recorded as wasted', asyn
   t.match(await response.json(), { model: 'openai/gpt-5' })
   await until(() => records.length === 1, 'the record of the call')
   const wasted = records[0]?.usage.wasted?.map(one => one.usage?.totalTokens)
-  t.same(wasted?.toSorted(), [18, 4])
+  t.same(wasted?.toSorted(), [4, 9, 9], 'each request for itself')
 })
 
 t.test('a part that was answered is not sent again with another key of the provider', async t => {

@@ -64,9 +64,9 @@ t.test('a turn that reports no usage is estimated from its own output', async t 
   if (openTurn === undefined) throw new Error('no turn is open')
   t.equal(openTurn.requestCount, 1)
   const estimated = estimatedTurn(openTurn, recorded)
-  t.match(estimated, { promptTokens: 7, completionTokens: 10 })
+  t.match(estimated, [{ promptTokens: 7, completionTokens: 10 }])
   endTurn(recorded, false)
-  t.same([recorded.total, recorded.isEstimated, recorded.openTurn], [estimated, true, undefined])
+  t.same([recorded.total, recorded.isEstimated, recorded.openTurn], [...estimated, true, undefined])
 })
 
 t.test('a turn that reported its usage is not estimated', async t => {

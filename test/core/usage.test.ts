@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addUsage, estimatedAnswer, possibleUsage, capParts } from '../../lib/core/usage.ts'
+import { addUsage, capParts, estimatedRequests, possibleUsage, sumOfUsage } from '../../lib/core/usage.ts'
 
 const one = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
 
@@ -34,12 +34,16 @@ t.test('impossible counts and all zeros are not usage', async t => {
 t.test('a partly reported answer counts what was reported, and at least a token per four characters', t => {
   const reported = { promptTokens: 100, completionTokens: 7, totalTokens: 107, cachedTokens: 90 }
   const known = { ...reported, promptTokens: 100 }
-  for (const [name, usage, unreported, characters, expected] of [
-    ['nothing was reported', undefined, 1, 9, { promptTokens: 50, completionTokens: 3, totalTokens: 53 }],
-    ['more than the estimate', reported, 0, 9, known],
-    ['less than the estimate', reported, 0, 40, { ...known, completionTokens: 10, totalTokens: 110 }],
-    ['one of three requests', reported, 2, 9, { ...known, promptTokens: 200, totalTokens: 207 }]
-  ] as const) t.same(estimatedAnswer({ usage, unreported }, 50, characters), expected, name)
+  for (const [name, requests, unreported, characters, expected] of [
+    ['nothing was reported', [], 1, 9, { promptTokens: 50, completionTokens: 3, totalTokens: 53 }],
+    ['more than the estimate', [reported], 0, 9, known],
+    ['less than the estimate', [reported], 0, 40, { ...known, completionTokens: 10, totalTokens: 110 }],
+    ['one of three requests', [reported], 2, 9, { ...known, promptTokens: 200, totalTokens: 207 }],
+    ['no request', [], 0, 9, { promptTokens: 0, completionTokens: 3, totalTokens: 3 }]
+  ] as const) t.same(sumOfUsage(estimatedRequests({ requests, unreported }, 50, characters)), expected, name)
+  t.same(estimatedRequests({ requests: [reported], unreported: 1 }, 50, 40), [
+    known, { promptTokens: 50, completionTokens: 3, totalTokens: 53 }
+  ], 'each request has its own prompt')
   t.end()
 })
 

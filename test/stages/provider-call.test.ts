@@ -350,7 +350,7 @@ t.test('reported usage of a stream is known if it breaks off or is abandoned', a
       else await batches.return?.()
       const { usage: { total: usage, reported } } = call.record
       t.equal(usage, undefined, `${kind}: not all of it`)
-      const expected = { unreported: 0, usage: { promptTokens: 7, completionTokens: output } }
+      const expected = { unreported: 0, requests: [{ promptTokens: 7, completionTokens: output }] }
       t.match(reported, expected, `${kind} ${end}`)
     }
   }

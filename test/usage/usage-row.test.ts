@@ -141,16 +141,16 @@ t.test('missing usage is estimated once a provider may have begun, and is marked
 t.test('reported usage of a cut answer counts, in addition to its text', async t => {
   const estimate = recordedEstimate({ countPrompt: () => 50 })
   const cut = { usage: { estimate, outputCharacters: 40 }, end: { outcome: 'error' } } as const
-  t.match(rowOf(cut, { usage: { reported: { usage, unreported: 0 } } }), {
+  t.match(rowOf(cut, { usage: { reported: { requests: [usage], unreported: 0 } } }), {
     prompt_tokens: 100, completion_tokens: 10, cached_tokens: 5, estimated: 1, cost_nano_usd: 200_000
   })
   const less = { promptTokens: 100, completionTokens: 1, totalTokens: 101 }
-  t.match(rowOf(cut, { usage: { reported: { usage: less, unreported: 1 } } }), {
+  t.match(rowOf(cut, { usage: { reported: { requests: [less], unreported: 1 } } }), {
     prompt_tokens: 150, completion_tokens: 10, cost_nano_usd: 250_000
   })
   const openTurn = { requestCount: 0, attemptsAtWork: 0, outputCharacters: 40, countPrompt: () => 60 }
   const loop = { usage: { total: usage, isEstimated: true, openTurn } }
-  t.match(rowOf(cut, loop, { usage: { reported: { usage: less, unreported: 0 } } }), {
+  t.match(rowOf(cut, loop, { usage: { reported: { requests: [less], unreported: 0 } } }), {
     prompt_tokens: 200, completion_tokens: 11, estimated: 1
   })
 })
