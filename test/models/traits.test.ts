@@ -80,6 +80,9 @@ t.test('efforts, sampling and penalties are those of the family', async t => {
     reasoning_effort: 'xhigh'
   })
   t.strictSame(sent('openai', 'gpt-6-astra', { reasoning_effort: 'max' }), { reasoning_effort: 'max' })
+  for (const model of ['gpt-6.1-sol', 'gpt-6.2-sol', 'gpt-6.2-astra']) {
+    t.strictSame(sent('openai', model, { reasoning_effort: 'none' }), { reasoning_effort: 'low' }, model)
+  }
   t.strictSame(sent('openai', 'gpt-4.1', { ...tuned, reasoning_effort: 'low' }), tuned)
   t.strictSame(sent('openai', 'gpt-5-chat-latest', tuned), tuned)
   t.strictSame(sent('ollama', 'qwen3.8', { reasoning_effort: 'minimal' }), { reasoning_effort: 'low' })

@@ -125,11 +125,18 @@ t.test('costs are whole billionths of a dollar; what has no price has no cost', 
 })
 
 t.test('cache writes, long prompts and sound have the prices of their pages', async t => {
-  for (const id of ['openai/gpt-6-astra', 'openai/gpt-5.6-sol', 'openai/gpt-5.6-luna']) {
+  for (const id of [
+    'openai/gpt-6.2-sol', 'openai/gpt-6.1-sol', 'openai/gpt-6-astra', 'openai/gpt-6-sol', 'openai/gpt-6-luna',
+    'openai/gpt-5.6-sol', 'openai/gpt-5.6-luna'
+  ]) {
     const { input = 0, output = 0, cacheWrite, longPrompt } = priceOf(id)
     t.equal(cacheWrite, 1.25 * input, id)
     t.match(longPrompt, { abovePromptTokens: 272_000, input: 2 * input, cacheWrite: 2.5 * input }, id)
     t.ok(Math.abs((longPrompt?.output ?? 0) - 1.5 * output) < 1e-9, id)
+  }
+  for (const [id, short, long] of [['xai/grok-4.7', 2, 4], ['xai/grok-4.3', 1.25, 2.5]] as const) {
+    t.equal(costNanoUsd(usage(199_999, 0), priceOf(id)), 199_999 * short * 1000, id)
+    t.equal(costNanoUsd(usage(200_000, 0), priceOf(id)), 200_000 * long * 1000, id)
   }
   const sound = usage(100_000, 0, { promptAudioTokens: 100_000 })
   t.equal(costNanoUsd(sound, priceOf('google/gemini-3-flash-preview')), 1e8)
