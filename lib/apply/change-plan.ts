@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { normalEmail } from '../accounts/users.ts'
 import { defaultProject } from '../core/key.ts'
-import { parseIsoDate } from '../config/parse-iso-date.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { fromPartyLimits, toPartyLimits } from '../keys/party-limits.ts'
 import { mayNameUrls } from '../mcp/tool-scope.ts'
 import type { CreatedKey, Key, KeyChange, NewKey } from '../../schemas/admin/keys.ts'

@@ -3,7 +3,7 @@
 import { normalEmail } from '../accounts/users.ts'
 import { checkDocument } from '../config/check-document.ts'
 import { readDocument } from '../config/config-document.ts'
-import { parseIsoDate } from '../config/parse-iso-date.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { createReport, type Report } from '../config/report.ts'
 import { budgetProblems } from '../keys/check-budgets.ts'
 import { OrganisationFile } from '../../schemas/admin/organisation-file.ts'

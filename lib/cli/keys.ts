@@ -17,6 +17,7 @@ import type { ListedKey } from '../keys/key-rows.ts'
 import { fromPartyLimits } from '../keys/party-limits.ts'
 import { DuplicateKeyNameError, openKeyStore, type KeyStore } from '../keys/key-store.ts'
 import type { CountedLimitName } from '../../schemas/config/counted-limits.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { budgetPeriods, type Budget, type PartyLimits } from '../core/key.ts'
 import { budgetsIn } from '../limits/call-accounts.ts'
 import { limitFields } from '../limits/limit-table.ts'
@@ -344,7 +345,8 @@ function budgetOf (text: string, option: string): Budget {
     usd > 0 &&
     at !== undefined &&
     new RegExp(lengthPattern).test(period) &&
-    new RegExp(timePattern).test(at)
+    new RegExp(timePattern).test(at) &&
+    !Number.isNaN(parseIsoDate(at))
   ) {
     return { usd, every: period, from: at }
   }

@@ -1,6 +1,6 @@
 /** Parses times on a command line. */
 
-import { parseIsoDate } from '../config/parse-iso-date.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { CommandError } from '../process/terminal.ts'
 
 const hourMs = 3_600_000

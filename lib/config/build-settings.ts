@@ -25,7 +25,7 @@ import type {
 import { chatSettings } from '../chat/model-settings.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
-import { parseIsoDate } from './parse-iso-date.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { proxyOf } from './read-proxies.ts'
 import { routeTargets } from './route-targets.ts'
 

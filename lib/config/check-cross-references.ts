@@ -23,7 +23,7 @@ import { builtInNames } from '../guards/built-in-patterns.ts'
 import { isServerPattern } from '../mcp/tool-scope.ts'
 import { checkModels, type KnownNames } from './check-models.ts'
 import { isUsageColumn, usageColumns } from '../stores/usage-columns.ts'
-import { parseIsoDate } from './parse-iso-date.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { kindNamed, unsupportedService } from '../models/kind-names.ts'
 import type { Path } from './path.ts'
@@ -307,7 +307,7 @@ function checkQuarters (path: Path, fields: BudgetFields, report: Report): void 
     if (every !== undefined && lengthMs(every) % quarterMs > 0) {
       report.add([...path, ...at, 'every'], `must be a multiple of 15m, such as 15m, 6h or 30d: ${reason}`)
     }
-    if (from !== undefined && Date.parse(from) % quarterMs > 0) {
+    if (from !== undefined && parseIsoDate(from) % quarterMs > 0) {
       report.add(
         [...path, ...at, 'from'],
         `must be at a quarter of an hour, such as 2030-01-31T00:15:00Z: ${reason}`

@@ -4,12 +4,14 @@
  */
 
 import { Catalogue } from '../../schemas/catalogue.ts'
-import { isObject } from '../json/type-guards.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
+import { isObject, property } from '../json/type-guards.ts'
 import { builtInModels } from '../models/catalogue.ts'
 import { catalogueOf, isPriceMap } from '../models/price-map.ts'
 import { checkDocument } from './check-document.ts'
 import { readDocument } from './config-document.ts'
 import { errorCode } from './environment.ts'
+import type { Path } from './path.ts'
 import type { NamedFiles } from './named-files.ts'
 import { ConfigError, type Problem } from './problems.ts'
 import { createReport, type Report } from './report.ts'
@@ -58,6 +60,7 @@ function parse (text: string, shown: string): Catalogue {
   checkDocument(Catalogue, value, report)
   checkIds(value, report)
   checkPatterns(value, report)
+  checkDays(value, report)
   report.throwIfAny()
   return value as unknown as Catalogue // has no problems
 }
@@ -86,6 +89,21 @@ function checkPatterns ({ families }: Record<string, unknown>, report: Report): 
       report.add(['families', index, 'match'], 'is not a valid regular expression')
     }
   }
+}
+
+/** Checks that the days exist. */
+function checkDays ({ models, families }: Record<string, unknown>, report: Report): void {
+  const check = (path: Path, entry: unknown, name: 'created_at' | 'as_of'): void => {
+    const day = property(entry, name)
+    if (typeof day === 'string' && Number.isNaN(parseIsoDate(day))) {
+      report.add([...path, name], 'is not a day that exists')
+    }
+  }
+  for (const [index, model] of listOf(models).entries()) {
+    check(['models', index], model, 'created_at')
+    check(['models', index, 'price'], property(model, 'price'), 'as_of')
+  }
+  for (const [index, family] of listOf(families).entries()) check(['families', index], family, 'as_of')
 }
 
 function listOf (value: unknown): readonly unknown[] {

@@ -13,6 +13,7 @@ import {
 import { modelAt, serving } from './bifrost-routes.ts'
 import { readBifrostBudget, type BifrostBudget } from './bifrost-budgets.ts'
 import { spreadSpending } from './litellm-budgets.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { isEmpty, listOf, amountOf, objectOrEmpty, textOf } from './values.ts'
 import { variableIn } from './secrets.ts'
 import type {
@@ -122,7 +123,7 @@ class AccessReader {
     const models = this.#readModels(row, path)
     const mcpServers = this.#readServers(row, path)
     const owner = owners.find(({ kind, id: own }) => row[`${kind}_id`] === own)
-    const expiresAtMs = Date.parse(textOf(row['expires_at']) ?? '')
+    const expiresAtMs = parseIsoDate(textOf(row['expires_at']) ?? '')
     plan.noteFields(path, ['id', 'name'], 'exact', 'names it')
     const project = owner === undefined ? 'the file has no such owner' : `in the project ${nameOf(owner)}`
     plan.noteFields(path, ['team_id', 'customer_id'], owner === undefined ? 'manual' : 'exact', project)

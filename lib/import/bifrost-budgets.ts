@@ -1,6 +1,7 @@
 /** Reads the budgets of Bifrost: calendar periods, or consecutive periods of a fixed length. */
 
 import { budgetText, type Budget } from '../core/key.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { periodAt, windowOfBudget } from '../limits/windows.ts'
 import { amountOf, textOf } from './values.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
@@ -46,7 +47,7 @@ export function readBifrostBudget (
   const duration = textOf(row['reset_duration']) ?? ''
   const every = lengthOf(duration)
   if (amount === undefined || every === undefined) return undefined
-  const resetMs = Date.parse(textOf(row['last_reset']) ?? '')
+  const resetMs = parseIsoDate(textOf(row['last_reset']) ?? '')
   const isKnown = !Number.isNaN(resetMs)
   const per = isAligned ? calendar[duration] : undefined
   const from = isKnown ? new Date(resetMs).toISOString().replace(/\.\d+Z$/, 'Z') : someBeginning

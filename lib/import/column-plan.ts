@@ -2,6 +2,7 @@
 
 import { verdicts, type PlanRow, type Verdict } from './plan.ts'
 import { isEmpty, listOf, amountOf, objectOrEmpty, textOf } from './values.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { isContainer, type JsonObject } from '../json/type-guards.ts'
 
 /** The outcome for a column, with the reason. */
@@ -87,7 +88,7 @@ export class TableRow {
   /** Returns Unix milliseconds: Prisma stores times in UTC, without a zone. */
   time (column: string): number | undefined {
     const text = this.text(column)
-    const ms = text === undefined ? NaN : Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`)
+    const ms = text === undefined ? NaN : parseIsoDate(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`)
     return Number.isNaN(ms) ? undefined : ms
   }
 

@@ -3,6 +3,7 @@
  * others. The sums by user are complete except for keys without a user, whose sums by team are read.
  */
 
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { amountOf, textOf } from './values.ts'
 import { litellmProviders } from '../models/litellm-providers.ts'
 import type { ColumnPlan } from './column-plan.ts'
@@ -39,7 +40,7 @@ export function readHistory (
     const seen = new Set<string>()
     for (const row of rows.get(table) ?? []) {
       const [date = '', key = ''] = [textOf(row['date']), textOf(row['api_key'])]
-      const atMs = Date.parse(date)
+      const atMs = parseIsoDate(date)
       const dayOfKey = `${date} ${key}`
       if (!/^\d{4}-\d\d-\d\d$/.test(date) || Number.isNaN(atMs) || complete.has(dayOfKey)) continue
       seen.add(dayOfKey)

@@ -1,6 +1,7 @@
 /** Reads the limits of a key, a team or a user of LiteLLM, and the spending of its budgets. */
 
 import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } from './litellm-budgets.ts'
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { isEmpty, amountOf, objectOrEmpty, textOf } from './values.ts'
 import type { TableRow } from './column-plan.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
@@ -110,7 +111,7 @@ function otherBudgets (row: TableRow, { spentIn }: LimitSources): BudgetAt[] {
   return row.list('budget_limits').map(objectOrEmpty).flatMap(entry => {
     const [amount, duration] = [amountOf(entry['max_budget']), textOf(entry['budget_duration'])]
     if (amount === undefined || duration === undefined) return []
-    const resetAtMs = Date.parse(textOf(entry['reset_at']) ?? '')
+    const resetAtMs = parseIsoDate(textOf(entry['reset_at']) ?? '')
     return [{
       column: 'budget_limits' as const,
       amount,

@@ -1,5 +1,6 @@
 /** Checks rules of budgets that the schema cannot express. */
 
+import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { isTimeZone } from '../limits/windows.ts'
 import type { Static } from 'typebox'
 import type { PartyLimitsConfig } from '../../schemas/config/keys.ts'
@@ -46,7 +47,7 @@ export function budgetProblems ({
         message: 'needs `every`, the length of a period, such as 30d'
       })
     }
-    if (from !== undefined && Number.isNaN(Date.parse(from))) {
+    if (from !== undefined && Number.isNaN(parseIsoDate(from))) {
       problems.push({ path: [...path, 'from'], message: 'is not a time that exists' })
     }
     if (timeZone !== undefined && every !== undefined) {

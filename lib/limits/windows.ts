@@ -29,6 +29,7 @@ export function lengthMs (text: string): number {
 }
 
 export function windowOfBudget ({ per, timeZone, every, from }: Budget): Window {
+  // A day that does not exist, which earlier versions accepted, keeps the periods that it has had.
   if (every !== undefined && from !== undefined) return { everyMs: lengthMs(every), fromMs: Date.parse(from) }
   return { per: per ?? 'month', ...timeZone !== undefined && { timeZone } }
 }

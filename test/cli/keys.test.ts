@@ -198,6 +198,8 @@ t.test('a key has several budgets with periods, time zones and durations', async
     '5/30d',
     '5/30d@Europe/Berlin',
     '5/30x@2030-01-15T00:00:00Z',
+    '5/30d@2030-02-31T00:00:00Z',
+    '5/30d@2030-01-31T25:00:00Z',
     '5/day@2030-01-15T00:00:00Z'
   ]) {
     t.match(await headgate(t, ['keys', 'create', '--name', 'b', '--budget', text], directory), {

@@ -109,6 +109,21 @@ t.test(
   }
 )
 
+t.test('days of a catalogue file must exist', async t => {
+  const family = { match: 'a', traits: {}, as_of: '2030-02-30' }
+  const broken = { ...model, created_at: '2030-13-01', price: { ...price, as_of: '2029-02-29' } }
+  const cwd = directory(t, {
+    'headgate.yaml': 'catalogue: own.json',
+    'own.json': JSON.stringify({ families: [family], models: [broken] })
+  })
+  t.same(
+    formatProblems(failure(() => readSettings({ env: {}, cwd }))).split('\n').map(line => line.replace(/^\S+ +/, '')),
+    ['families[0].as_of', 'models[0].price.as_of', 'models[0].created_at'].map(
+      path => `${path}  is not a day that exists`
+    )
+  )
+})
+
 t.test('a missing or unreadable catalogue file is a problem of its entry', async t => {
   const says = (yaml: string): string =>
     formatProblems(failure(() => readSettings({ env: {}, cwd: directory(t, { 'headgate.yaml': yaml }) })))

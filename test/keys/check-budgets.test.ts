@@ -25,7 +25,9 @@ t.test('invalid budgets are reported with their place', async t => {
   t.same(paths({ budget: { usd: 1, per: 'day', every: '1d', from } }), ['budget.every'])
   t.same(paths({ budgets: [{ usd: 1 }, { usd: 1, every: '1d' }] }), ['budgets.1.every'])
   t.same(paths({ budget: { usd: 1, from } }), ['budget.from'])
-  t.same(paths({ budget: { usd: 1, every: '1d', from: '2030-13-01T00:00:00Z' } }), ['budget.from'])
+  for (const day of ['2030-13-01', '2030-02-31', '2029-02-29', '2030-04-31']) {
+    t.same(paths({ budget: { usd: 1, every: '1d', from: `${day}T00:00:00Z` } }), ['budget.from'], day)
+  }
   t.same(paths({ budget: { usd: 1, every: '1d', from, time_zone: 'Europe/Berlin' } }), ['budget.time_zone'])
   t.same(paths({ budget: { usd: 1, time_zone: 'Europe/Atlantis' } }), ['budget.time_zone'])
 })

@@ -1,3 +1,4 @@
+import { parseIsoDate } from '../../core/parse-iso-date.ts'
 import { listIn, textFact, type ListedFacts, type ModelList } from '../model-list.ts'
 
 /** @see https://docs.claude.com/en/api/models-list */
@@ -11,6 +12,6 @@ export const anthropicModels: ModelList = {
 }
 
 function day (value: unknown): ListedFacts {
-  const time = typeof value === 'string' ? Date.parse(value) : NaN
+  const time = typeof value === 'string' ? parseIsoDate(value) : NaN
   return Number.isNaN(time) ? {} : { createdAt: new Date(time).toISOString() }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseIsoDate } from '../../lib/config/parse-iso-date.ts'
+import { parseIsoDate } from '../../lib/core/parse-iso-date.ts'
 
 t.test('dates and times are parsed', async t => {
   t.equal(parseIsoDate('2030-12-31'), Date.UTC(2030, 11, 31))
