@@ -9,7 +9,7 @@ import { readCache } from './litellm-cache.ts'
 import { readEndUsers, type StoredBudgets } from './litellm-named-budgets.ts'
 import { readGuardrails } from './litellm-guardrails.ts'
 import { readTelemetry } from './litellm-telemetry.ts'
-import { settingNotes } from './litellm-notes.ts'
+import { isOffHere, settingNotes } from './litellm-notes.ts'
 import { ImportPlan, type PlanRow, type Verdict } from './plan.ts'
 import { ImportedSecrets, variableIn } from './secrets.ts'
 import {
@@ -103,8 +103,8 @@ function convert (
   }
   for (const [entry, verdict, note] of settingNotes) {
     const [section = '', field = ''] = entry.split('.')
-    const isOff = verdict === 'unsupported' && objectOrEmpty(file[section])[field] === false
-    if (isOff) plan.note(entry, 'exact', 'off')
+    const isFalse = objectOrEmpty(file[section])[field] === false
+    if (isFalse && isOffHere(entry, verdict)) plan.note(entry, 'exact', 'off')
     else plan.note(entry, verdict, note)
   }
   for (const field of Object.keys(file)) {

@@ -794,6 +794,21 @@ t.test('a timeout holds for streams too, and 0 is none', async t => {
   t.equal(timeouts(0), undefined)
 })
 
+t.test('what is switched off and is off here as well needs nobody', async t => {
+  const { rows } = importLitellmConfig({
+    model_list: [],
+    general_settings: { store_prompts_in_spend_logs: false, store_model_in_db: false },
+    router_settings: { cache_responses: false },
+    litellm_settings: { ssl_verify: false }
+  })
+  t.same(rows.filter(({ path }) => path.startsWith('general_') || path.startsWith('router_')), [
+    { path: 'general_settings.store_model_in_db', verdict: 'exact', note: 'off' },
+    { path: 'general_settings.store_prompts_in_spend_logs', verdict: 'exact', note: 'off' },
+    { path: 'router_settings.cache_responses', verdict: 'exact', note: 'off' }
+  ])
+  t.match(rows.find(({ path }) => path === 'litellm_settings.ssl_verify'), { verdict: 'manual' })
+})
+
 t.test('variables of the file are used in addresses', async t => {
   const { config } = importLitellmConfig({
     model_list: [{ model_name: 'm', litellm_params: { model: 'azure/d', api_base: 'os.environ/BASE' } }],
