@@ -23,6 +23,7 @@ import type {
   ImportedSpending,
   ImportedUser
 } from './imported-organisation.ts'
+import { maxNameLength } from '../../schemas/admin/common.ts'
 import type { Database, Within } from '../stores/database.ts'
 import type { ImportedRow, KeyRow, UsageRow } from '../stores/tables.ts'
 
@@ -37,8 +38,6 @@ export interface AppliedImport {
   /** Keys that were revoked or archived here and stay so. */
   readonly left: number
 }
-
-const maxNameLength = 100
 
 /**
  * Applies an import.
@@ -251,7 +250,7 @@ class Import {
     const owner = key.createdBy === undefined ? null : this.#idOf('user', key.createdBy) ?? null
     await this.#query.insertInto('keys').values({
       id,
-      name: key.isBlocked ? key.name : freeName(key.name, names),
+      name: key.isBlocked ? key.name.slice(0, maxNameLength) : freeName(key.name, names),
       digest: key.digest,
       ...columns,
       previous_digest: key.previous?.digest ?? null,

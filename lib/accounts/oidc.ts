@@ -6,6 +6,7 @@
  */
 
 import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from 'openid-client'
+import { maxNameLength } from '../../schemas/admin/common.ts'
 import type { OidcSettings } from '../core/settings.ts'
 import { isObject } from '../json/type-guards.ts'
 import { isLoopback } from '../net/loopback.ts'
@@ -143,7 +144,7 @@ function personOf (claims: Readonly<Record<string, unknown>>, settings: OidcSett
   return {
     issuer: text('iss') ?? '',
     subject,
-    name: (text('name') ?? text('preferred_username') ?? email ?? 'User').slice(0, 100),
+    name: (text('name') ?? text('preferred_username') ?? email ?? 'User').slice(0, maxNameLength),
     email: email !== undefined && email.length <= maxEmailLength ? email : undefined,
     // Some providers print the value as text.
     emailVerified: claims['email_verified'] === true || claims['email_verified'] === 'true',

@@ -12,7 +12,7 @@ import { loadSettings } from '../config/read-settings.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
-import { refuseArguments, type Command } from './command.ts'
+import { refuseArguments, requiredName, type Command } from './command.ts'
 import { parseExpiry } from './parse-date.ts'
 import { table } from './table.ts'
 
@@ -75,10 +75,8 @@ const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => 
   ['revoke', revoke]
 ])
 
-function create ({ name, role, scopes, expires, json }: Values): Perform {
-  if (name === undefined || name.trim() === '' || name.length > 100) {
-    throw new CommandError('--name NAME is required, with at most 100 characters', { exitCode: 2 })
-  }
+function create ({ name: given, role, scopes, expires, json }: Values): Perform {
+  const name = requiredName(given)
   const wanted = {
     name,
     role: oneOf<Role>(role, roleNames, '--role'),

@@ -1,5 +1,6 @@
 /** What every command of `headgate` has. */
 
+import { maxNameLength } from '../../schemas/admin/common.ts'
 import { CommandError, type Terminal, type ExitCode } from '../process/terminal.ts'
 
 export interface Command {
@@ -23,6 +24,16 @@ export function usageError (error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error)) return undefined
   if (!String(error.code).startsWith('ERR_PARSE_ARGS')) return undefined
   return error.message.split(/\.\s/, 1)[0]
+}
+
+/**
+ * Returns the value of `--name`, by the rule of the admin API.
+ *
+ * @throws CommandError
+ */
+export function requiredName (name: string | undefined): string {
+  if (name !== undefined && name.trim() !== '' && [...name].length <= maxNameLength) return name
+  throw new CommandError(`--name NAME is required, with at most ${maxNameLength} characters`, { exitCode: 2 })
 }
 
 /**

@@ -28,7 +28,7 @@ import { nearestWord } from '../text/nearest-word.ts'
 import { openDatabase } from '../stores/open-database.ts'
 import { databasePath } from '../stores/sqlite/database-file.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
-import { refuseArguments, type Command } from './command.ts'
+import { refuseArguments, requiredName, type Command } from './command.ts'
 import { parseDate, parseExpiry } from './parse-date.ts'
 import { table } from './table.ts'
 
@@ -84,7 +84,7 @@ and spending; the old secret keeps working during the overlap (24h, 7d), by defa
 printed once, when it is created or rotated; only its digest is stored. A running gateway on the same store
 accepts it within a second.
 
-  --name NAME                name in logs and lists
+  --name NAME                name in logs and lists, of at most 100 characters
   --endpoints NAME,…         endpoints the key may call (see below); default: all
   --models ID,…              models the key may use, or patterns such as "openai/*"; default: all
   --mcp-servers SLUG,…       tool servers that calls of the key may name, or "*"; default: all
@@ -199,7 +199,7 @@ function wantedOf ({
   mcpServers?.forEach(checkSlug)
   const expiresAtMs = expires === undefined ? undefined : parseExpiry(expires)
   const change: Wanted['change'] = {
-    ...name !== undefined && { name },
+    ...name !== undefined && { name: requiredName(name) },
     ...endpoints !== undefined && { endpoints },
     ...models !== undefined && { models },
     ...mcpServers !== undefined && { mcp_servers: mcpServers },
@@ -220,10 +220,8 @@ async function ownerOf ({ accounts }: Admin, { owner }: Values): Promise<{ reado
 }
 
 function create (values: Values): Perform {
-  const { name, json } = values
-  if (name === undefined || name.trim() === '') {
-    throw new CommandError('--name NAME is required', { exitCode: 2 })
-  }
+  const { json } = values
+  const name = requiredName(values.name)
   const { change, limits, scope } = wantedOf(values)
   // its options are those of a change, without null
   const wanted = { ...change, name, ...limits !== undefined && { limits: fromPartyLimits(limits) } } as NewKey

@@ -44,8 +44,9 @@ export const Milliseconds = Type.Integer({
   description: 'Unix time in milliseconds.'
 })
 export const Id = Type.String({ minLength: 1, maxLength: 128 })
+export const maxNameLength = 100
 /** A name that people read. */
-export const Name = Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' })
+export const Name = Type.String({ minLength: 1, maxLength: maxNameLength, pattern: '\\S' })
 export const Email = Type.String({
   minLength: 3,
   maxLength: 254,

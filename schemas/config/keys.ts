@@ -3,6 +3,7 @@
 import { Type, type Static, type TInteger, type TOptional } from 'typebox'
 import { countedLimitNames, countedLimits, type CountedLimitName } from './counted-limits.ts'
 import { OneOf } from '../nullable.ts'
+import { maxNameLength } from '../admin/common.ts'
 import { Closed, Text } from './entries.ts'
 import { Secret } from './secret.ts'
 
@@ -113,7 +114,9 @@ export const ModelBudgetsConfig = Closed(
 
 export const KeyConfig = Closed(
   {
-    name: Text('Name in the log and in usage records.'),
+    name: Type.String({
+      minLength: 1, maxLength: maxNameLength, description: 'Name in the log and in usage records.'
+    }),
     key: Secret('The key callers send.'),
     endpoints: Type.Optional(
       Type.Array(Text('An endpoint: `chat`, `embeddings`, …'), {

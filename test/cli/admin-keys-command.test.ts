@@ -67,6 +67,7 @@ t.test('invalid options for an admin key are refused', async t => {
   const directory = t.testdir()
   for (const [args, error] of [
     [['create'], /--name NAME is required/],
+    [['create', '--name', 'a'.repeat(101)], /at most 100 characters/],
     [['create', '--name', 'x', '--role', 'ownr'], /did you mean "owner"\?/],
     [['create', '--name', 'x', '--scopes', 'usage:reed'], /did you mean "usage:read"\?/],
     [['create', '--name', 'x', '--expires', '2001-01-01'], /is in the past/],

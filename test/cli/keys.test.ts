@@ -137,7 +137,7 @@ t.test('keys with invalid options are refused', async t => {
     ['--budget', '0/day'],
     ['--budget', '5/year']
   ]
-  for (const args of [[], ['--name', ' '], ...invalid.map(options => ['--name', 'a', ...options])]) {
+  for (const args of [[], ['--name', ' '], ['--name', 'a'.repeat(101)], ...invalid.map(options => ['--name', 'a', ...options])]) {
     t.equal((await headgate(t, ['keys', 'create', ...args], directory)).code, 2, args.join(' '))
   }
   t.match(await headgate(t, ['keys', 'create', '--name', 'a', '--endpoints', 'ebmeddings'], directory), {
@@ -174,6 +174,15 @@ t.test('a budget may allow models without a price, and unlimited output', async 
   t.match(await headgate(t, ['keys', 'create', '--name', 'c', '--unpriced', 'allow'], directory), {
     code: 2,
     error: /--unpriced needs a budget/
+  })
+})
+
+t.test('a name has at most 100 characters, also when it changes', async t => {
+  const directory = t.testdir()
+  const longest = '😀'.repeat(100)
+  t.equal((await headgate(t, ['keys', 'create', '--name', longest], directory)).code, 0)
+  t.match(await headgate(t, ['keys', 'update', longest, '--name', 'a'.repeat(101)], directory), {
+    code: 2, error: /--name NAME is required, with at most 100 characters/
   })
 })
 
