@@ -54,7 +54,7 @@ export interface ChangePlan {
 
 /** Compares a file with a gateway. */
 export function planChanges (file: OrganisationFile, state: GatewayState): ChangePlan {
-  const problems: string[] = []
+  const problems = guardProblems(file, state)
   const waiting: string[] = []
   const projects = file.projects ?? []
   return {
@@ -72,6 +72,14 @@ export function planChanges (file: OrganisationFile, state: GatewayState): Chang
     waiting,
     problems
   }
+}
+
+/** Names the guards of the file that the gateway would refuse. */
+function guardProblems ({ projects = [], keys = [] }: OrganisationFile, { guards }: GatewayState): string[] {
+  return [['projects', projects] as const, ['keys', keys] as const].flatMap(([section, entries]) =>
+    entries.flatMap(({ name, stages }) => (stages ?? []).filter(guard => !guards.has(guard)).map(guard =>
+      `${section}: ${name} has the guard ${guard}, which the configuration of the gateway lacks. Add it to stages there.`
+    )))
 }
 
 function projectSteps (wanted: FileProject, { projects }: GatewayState): Step[] {

@@ -1,6 +1,7 @@
 /** The entries of a gateway that a file is about. */
 
 import { normalEmail } from '../accounts/users.ts'
+import type { GuardList } from '../../schemas/admin/guards.ts'
 import type { Key } from '../../schemas/admin/keys.ts'
 import type { Invitation, Member, Project, User } from '../../schemas/admin/organisation.ts'
 import type { OrganisationFile } from '../../schemas/admin/organisation-file.ts'
@@ -17,6 +18,8 @@ export interface GatewayState {
   readonly invitations: ReadonlyMap<string, Invitation>
   /** By name; without revoked ones. */
   readonly keys: ReadonlyMap<string, Key>
+  /** Names of the guards of its configuration; read if the file names any. */
+  readonly guards: ReadonlySet<string>
 }
 
 /**
@@ -38,13 +41,16 @@ export async function readGatewayState (client: AdminClient, file: OrganisationF
     members.set(id, await client.list<Member>(route, { project_id: id }))
   }
   const users = needsUsers ? await client.list<User>('GET /admin/v1/users') : []
+  const namesGuards = [...file.projects ?? [], ...file.keys ?? []].some(({ stages }) => stages?.length)
+  const guards = namesGuards ? (await client.send<GuardList>('GET /admin/v1/stages')).data : []
   const invitations = needsUsers ? await client.list<Invitation>('GET /admin/v1/invitations') : []
   return {
     projects: new Map(projects.map(project => [project.name, project])),
     members,
     users: byEmail(users),
     invitations: byEmail(invitations),
-    keys: new Map((file.keys === undefined ? [] : await liveKeys(client)).map(key => [key.name, key]))
+    keys: new Map((file.keys === undefined ? [] : await liveKeys(client)).map(key => [key.name, key])),
+    guards: new Set(guards.map(({ name }) => name))
   }
 }
 

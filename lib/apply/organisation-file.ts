@@ -4,6 +4,7 @@ import { normalEmail } from '../accounts/users.ts'
 import { checkDocument } from '../config/check-document.ts'
 import { readDocument } from '../config/config-document.ts'
 import { parseIsoDate } from '../core/parse-iso-date.ts'
+import { checkEndpoints } from '../config/check-cross-references.ts'
 import { createReport, type Report } from '../config/report.ts'
 import { budgetProblems } from '../keys/check-budgets.ts'
 import { OrganisationFile } from '../../schemas/admin/organisation-file.ts'
@@ -24,7 +25,8 @@ export function readOrganisationFile (text: string, shown: string): Organisation
   checkNames(value, report)
   checkLimits(value, report)
   checkUnset(value, report)
-  for (const [index, { expires_at: expires }] of (value.keys ?? []).entries()) {
+  for (const [index, { endpoints, expires_at: expires }] of (value.keys ?? []).entries()) {
+    checkEndpoints(['keys', index], endpoints ?? [], report)
     if (expires !== undefined && Number.isNaN(parseIsoDate(expires))) {
       report.add(['keys', index, 'expires_at'], 'must be a day (2030-12-31) or a time (2030-12-31T18:00:00Z)')
     }

@@ -338,17 +338,22 @@ function checkKeys (config: Config, report: Report): void {
     checkBudgets(['keys', index, 'limits'], key.limits, report)
     if (names.has(name)) report.add(['keys', index, 'name'], 'another key has this name')
     names.add(name)
-    for (const [position, endpoint] of endpoints.entries()) {
-      if (endpointNames.includes(endpoint)) continue
-      report.add(['keys', index, 'endpoints', position], `must be one of ${endpointNames.join(', ')}`, {
-        suggestion: nearestWord(endpoint, endpointNames)
-      })
-    }
+    checkEndpoints(['keys', index], endpoints, report)
     checkServerScope(['keys', index, 'mcp_servers'], mcpServers, config, report)
     checkGuardNames(['keys', index, 'stages'], key.stages ?? [], config, report)
     const expiresAtMs = expiresAt === undefined ? Infinity : parseIsoDate(expiresAt)
     if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
     else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'is in the past')
+  }
+}
+
+/** Reports endpoints of a key that do not exist. */
+export function checkEndpoints (path: Path, endpoints: readonly string[], report: Report): void {
+  for (const [position, endpoint] of endpoints.entries()) {
+    if (endpointNames.includes(endpoint)) continue
+    report.add([...path, 'endpoints', position], `must be one of ${endpointNames.join(', ')}`, {
+      suggestion: nearestWord(endpoint, endpointNames)
+    })
   }
 }
 

@@ -338,15 +338,24 @@ t.test('new keys are first saved to a new private file, and only then created', 
   t.notOk(existsSync(join(directory, 'other')), 'no file if there is no secret')
 })
 
+t.test('a file with an unknown endpoint changes nothing', async t => {
+  const { apply, listed } = await gateway(t)
+  t.match(await apply({ keys: [{ name: 'web' }, { name: 'wrong', endpoints: ['chat', 'embedings'] }] }), {
+    code: 1,
+    error: /keys\[1\]\.endpoints\[1\] +must be one of chat, .*; did you mean embeddings\?/
+  })
+  t.notOk((await listed()).keys.some(({ name }) => name === 'web'))
+})
+
 t.test('a failure in the middle reports the progress, loses no key, and can be resumed', async t => {
   const { apply, admin, directory, api, keys } = await gateway(t)
   const { secret } = await admin.accounts.adminKeys.create({
     name: 'ci',
-    role: 'owner',
+    role: 'member',
     scopes: ['keys:read', 'keys:write'],
     createdBy: 'x'
   })
-  const file = { keys: [{ name: 'web' }, { name: 'wrong', endpoints: ['none'] }, { name: 'last' }] }
+  const file = { keys: [{ name: 'web' }, { name: 'wrong', provider_objects: true }, { name: 'last' }] }
   writeFileSync(join(directory, 'file.json'), JSON.stringify(file))
   const run = async (key: string, ...args: readonly string[]) =>
     await headgate(t, ['apply', '-f', 'file.json', '--url', `${api.url}/v1/`, ...args], directory, {
@@ -356,7 +365,7 @@ t.test('a failure in the middle reports the progress, loses no key, and can be r
   t.equal(code, 1)
   t.match(
     error,
-    /create key wrong: POST \/admin\/v1\/keys: 400: There is no endpoint `none`\.\n1 of 3 changes were made\. Apply the file again\./
+    /create key wrong: POST \/admin\/v1\/keys: 403: A key with `provider_objects` needs the role `admin`\.\n1 of 3 changes were made\. Apply the file again\./
   )
   const {
     secrets: [{ secret: made }],
@@ -433,7 +442,14 @@ t.test('guards of projects and keys are set from the file', async t => {
   }
   t.same(await stagesOf(), [['names'], ['cards']])
   t.same(await apply(file), nothing)
-  t.match(await apply({ keys: [{ name: 'web', stages: ['missing'] }] }), { code: 1, error: /`missing`/ })
+  const unknown = { projects: [{ name: 'new' }], keys: [{ name: 'web', stages: ['missing'] }] }
+  t.match(await apply(unknown), {
+    code: 1, out: '', error: /keys: web has the guard missing, which the configuration of the gateway lacks/
+  })
+  t.match(await apply({ projects: [{ name: 'new' }, { name: 'search', stages: ['missing'] }] }), {
+    code: 1, out: '', error: /projects: search has the guard missing/
+  })
+  t.notOk((await listed()).projects.some(({ name }) => name === 'new'), 'nothing was changed before')
   t.match(await apply({ keys: [{ name: 'web', unset: ['stages'] }] }), {
     code: 0,
     out: /^change +key +web +stages: \["cards"\] → null$/m
