@@ -32,7 +32,7 @@ export function usageError (error: unknown): string | undefined {
  * @throws CommandError
  */
 export function requiredName (name: string | undefined): string {
-  if (name !== undefined && name.trim() !== '' && [...name].length <= maxNameLength) return name
+  if (name !== undefined && name.trim() !== '' && Array.from(name).length <= maxNameLength) return name
   throw new CommandError(`--name NAME is required, with at most ${maxNameLength} characters`, { exitCode: 2 })
 }
 

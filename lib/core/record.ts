@@ -261,10 +261,12 @@ export class CostFacts {
   reservedNanoUsd: number | undefined = undefined
   /** The charge for a receipt until its answer is fetched. */
   chargedNanoUsd: number | undefined = undefined
+  /** The part of that charge which the answer replaces: all but guards and failed attempts. */
+  replaceableNanoUsd: number | undefined = undefined
   /** The charge for the receipt of a fetched answer, which the real cost replaces. */
   refundedNanoUsd: number | undefined = undefined
-  /** True for a fetched answer of unknown usage: it costs what its receipt was charged, and no more. */
-  isPaidByReceipt = false
+  /** The charge for the receipt of a fetched answer of unknown usage, which costs that and no more. */
+  paidNanoUsd: number | undefined = undefined
 }
 
 /** Times of a call, in milliseconds. */

@@ -135,7 +135,7 @@ async function fetchOnce (
       completion = { status: 200, body: await printText(await complete(bytes)) }
       // The actual cost replaces the charge for the receipt; an estimate does not.
       if (call.record.usage.total !== undefined) refund(fetch)
-      else call.record.cost.isPaidByReceipt = fetch.upstream.chargedNanoUsd !== undefined
+      else call.record.cost.paidNanoUsd = fetch.upstream.chargedNanoUsd
     } catch (error) {
       // xAI reports this with status 200 as well.
       if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()

@@ -142,6 +142,7 @@ function ticketOf (
   const extraNanoUsd =
     models === undefined ? 0 : costOfJudged(judgeRequests, models) + costOfWasted(call.record, models)
   const chargedNanoUsd = reservedNanoUsd && Math.max(0, reservedNanoUsd - extraNanoUsd)
+  call.record.cost.replaceableNanoUsd = chargedNanoUsd
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),

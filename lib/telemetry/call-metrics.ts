@@ -83,7 +83,7 @@ const callMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_tokens_total',
     help: 'Tokens, including estimates.',
-    count: ofModel(({ row }, add) => {
+    count: ofUsage(({ row }, add) => {
       add(row?.prompt_tokens ?? 0, { direction: 'input' })
       add(row?.completion_tokens ?? 0, { direction: 'output' })
     })
@@ -91,14 +91,16 @@ const callMetrics: readonly CallMetric[] = [
   {
     name: 'headgate_cached_tokens_total',
     help: 'Input tokens read from a cache.',
-    count: ofModel(({ row }, add) => add(row?.cached_tokens ?? 0))
+    count: ofUsage(({ row }, add) => add(row?.cached_tokens ?? 0))
   },
   {
     name: 'headgate_cost_usd_total',
     help: 'Cost of calls in US dollars; models without a price count as zero.',
-    count: ofModel(({ row, record: { cost: { chargedNanoUsd = 0, refundedNanoUsd = 0 } } }, add) => {
+    count: ofUsage(({ row, record: { cost } }, add) => {
+      if (row === undefined) return
       // A deferred answer counts when it is fetched, because counters cannot decrease.
-      const nanoUsd = row === undefined ? 0 : (row.cost_nano_usd ?? 0) - chargedNanoUsd + refundedNanoUsd
+      const { replaceableNanoUsd = 0, refundedNanoUsd = 0, paidNanoUsd = 0 } = cost
+      const nanoUsd = (row.cost_nano_usd ?? 0) - replaceableNanoUsd + refundedNanoUsd + paidNanoUsd
       add(Math.max(0, nanoUsd) / 1e9)
     })
   },
@@ -248,6 +250,14 @@ const unauthorized: ReadonlySet<string> = new Set<ErrorCode>(['invalid_api_key',
 /** Skips calls without a model, which would only add zeros. */
 function ofModel (count: CallMetric['count']): CallMetric['count'] {
   return (call, add) => { if (call.labels.model !== '') count(call, add) }
+}
+
+/** Like `ofModel`, and what guards have used for calls that were sent to no model. */
+function ofUsage (count: CallMetric['count']): CallMetric['count'] {
+  return (call, add) => {
+    const isOfModel = call.labels.model !== ''
+    count(call, (value, labels) => { if (isOfModel || value > 0) add(value, labels) })
+  }
 }
 
 /** Returns a span of the call; `undefined` if the trace is not exported. */

@@ -251,9 +251,9 @@ function chargedCost (
   nanoUsd: number | undefined,
   extraNanoUsd: number
 ): number | null {
-  const { cost: { chargedNanoUsd, refundedNanoUsd = 0, isPaidByReceipt } } = record
+  const { cost: { chargedNanoUsd, refundedNanoUsd = 0, paidNanoUsd } } = record
   if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, maxNanoUsd)
-  const cost = isPaidByReceipt ? 0 : boundedInteger(nanoUsd, maxNanoUsd)
+  const cost = paidNanoUsd !== undefined ? 0 : boundedInteger(nanoUsd, maxNanoUsd)
   if (cost === null && extraNanoUsd === 0 && refundedNanoUsd === 0) return null
   return Math.min((cost ?? 0) + extraNanoUsd, maxNanoUsd) - refundedNanoUsd
 }

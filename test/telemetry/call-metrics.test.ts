@@ -99,6 +99,36 @@ t.test('a call that never reached a model has no model metrics', async t => {
   ])
 })
 
+t.test('what guards used for a call that reached no model counts', async t => {
+  const row = { prompt_tokens: 30, completion_tokens: 1, cached_tokens: 0, cost_nano_usd: 2_000_000_000 }
+  const all = 'endpoint="chat",model="",provider="",outcome="error"'
+  t.same(observed({ end: { outcome: 'error', status: 400 } }, row), [
+    `headgate_calls_total{${all},status="400"} 1`,
+    `headgate_tokens_total{${all},direction="input"} 30`,
+    `headgate_tokens_total{${all},direction="output"} 1`,
+    `headgate_cost_usd_total{${all}} 2`
+  ])
+})
+
+t.test('a deferred answer counts once, with what guards and failed attempts of its receipt cost', async t => {
+  const metrics = new CallMetrics(() => true, kindOf)
+  const routing = { modelId: 'one/a', providerId: 'one' }
+  const observe = (cost: NonNullable<RecordParts['cost']>, nanoUsd: number): void => {
+    const record = fillRecord(new CallRecord('chat'), { routing, cost, end: { outcome: 'ok', status: 200 } })
+    const row = { prompt_tokens: 0, completion_tokens: 0, cached_tokens: 0, cost_nano_usd: nanoUsd }
+    metrics.observe({ record, receivedAtMs: performance.now() }, row)
+  }
+  const costOf = (): string | undefined =>
+    linesOf(metrics).find(line => line.startsWith('headgate_cost_usd_total'))?.split(' ').at(-1)
+  observe({ chargedNanoUsd: 5e9, replaceableNanoUsd: 4e9 }, 5e9)
+  t.equal(costOf(), '1', 'the receipt')
+  observe({ refundedNanoUsd: 4e9 }, -1e9)
+  t.equal(costOf(), '4', 'an answer for 3 dollars')
+  observe({ chargedNanoUsd: 4e9, replaceableNanoUsd: 4e9 }, 4e9)
+  observe({ paidNanoUsd: 4e9 }, 0)
+  t.equal(costOf(), '8', 'an answer of unknown usage costs what its receipt was charged')
+})
+
 t.test('first outputs are counted for calls with one, and overhead for calls with a head', async t => {
   const times = (parts: RecordParts): string => {
     const metrics = new CallMetrics(() => true, kindOf)
