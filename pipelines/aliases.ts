@@ -6,7 +6,7 @@
 import { GatewayError } from '../lib/core/errors.ts'
 import { noteIgnored } from '../lib/core/record.ts'
 import { isObject } from '../lib/json/type-guards.ts'
-import { refine, type Call } from '../lib/core/call.ts'
+import { updateCall, type Call } from '../lib/core/call.ts'
 import type { Endpoint } from '../lib/core/endpoint.ts'
 import { isForm } from '../lib/validation/form.ts'
 import type { EndpointDoc } from '../lib/wire/endpoint-doc.ts'
@@ -69,7 +69,7 @@ function withModelOfPath (call: Call, endpoint: Endpoint): Call {
   const { body, params: { model = '' }, record } = call
   // `/openai/deployments//chat/completions` is not a text completion URL.
   if (model.startsWith('/')) throw new GatewayError('model_not_found', { param: 'model' })
-  return refine(call, {
+  return updateCall(call, {
     body: async () => {
       const read = await body()
       if (!isObject(read)) return read

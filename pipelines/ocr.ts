@@ -1,6 +1,6 @@
 /** Serves POST /v1/ocr: a document in, the Markdown of its pages out. */
 
-import { extend, type Batch, type Call, type RoutedCall, type ValidCall } from '../lib/core/call.ts'
+import { copyCall, type Batch, type Call, type RoutedCall, type ValidCall } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import { chain } from '../lib/pipeline/chain.ts'
 import { map } from '../lib/pipeline/stage.ts'
@@ -105,7 +105,7 @@ const replaceTexts: ReplaceTexts<OcrInput> = (call, replace) => {
     : { type: 'document_url', document_url: url }
   const kept = { model, document, pages: selected, image_limit: limit, image_min_size: minSize }
   call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(kept))])
-  return extend(call, { request })
+  return copyCall(call, { request })
 }
 
 /** A call before its document is read. It has no `fit`, which would be for this type of request. */
@@ -117,7 +117,7 @@ function documentReader (maxBytes: number) {
     const selected = pages === undefined ? undefined : parsePages(pages, maxPages)
     const url = urlOf(given)
     const document = await readDocument(call.media?.()?.bytesOf(url) ?? url, maxBytes, call.signal)
-    return extend(call, {
+    return copyCall(call, {
       request: {
         ...model !== undefined && { model },
         document,
@@ -152,7 +152,7 @@ async function countedPages (call: RoutedCall<OcrInput>): Promise<RoutedCall<Ocr
   if (count === undefined) return call
   if (count > maxPages) throw tooManyPages(count)
   if (selected !== undefined) checkPages(selected, count)
-  return extend(call, { request: { ...call.request, pages: selected?.length ?? count } })
+  return copyCall(call, { request: { ...call.request, pages: selected?.length ?? count } })
 }
 
 function answerOf ({ route, events }: Batch<OcrInput, ResultEvent<OcrPages>>): OcrAnswer {

@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { audioFileName } from './audio-format.ts'
 import type { UploadedFile } from '../core/upload.ts'
-import { refine, type ValidCall } from '../core/call.ts'
+import { updateCall, type ValidCall } from '../core/call.ts'
 import type { FormRequest } from '../validation/form.ts'
 import type { ChunkingStrategy, TranscriptFormat, TranscriptionRequest } from '../../schemas/transcription.ts'
 import type { TranslationRequest } from '../../schemas/translation.ts'
@@ -15,7 +15,7 @@ export interface SpeechInput extends SpeechRequest {
 }
 
 export function speechInput (call: ValidCall<SpeechRequest>): ValidCall<SpeechInput> {
-  return refine(call, { request: { ...call.request, stream: call.request.stream_format === 'sse' } })
+  return updateCall(call, { request: { ...call.request, stream: call.request.stream_format === 'sse' } })
 }
 
 /** A recording, to be transcribed or translated. */
@@ -70,7 +70,7 @@ export async function transcriptionInput (
     ...hasItems(request.languages) && { languages: request.languages },
     ...hasItems(request.keywords) && { keywords: request.keywords }
   }
-  return refine(call, { request: input })
+  return updateCall(call, { request: input })
 }
 
 /** @throws GatewayError `unsupported_format` for a file that is not a recording */
@@ -81,7 +81,7 @@ export async function translationInput (
   const input: RecordingInput = {
     ...shared, task: 'translate', stream: false, logprobs: false, granularities: []
   }
-  return refine(call, { request: input })
+  return updateCall(call, { request: input })
 }
 
 async function common (

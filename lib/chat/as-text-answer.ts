@@ -1,4 +1,4 @@
-import { refine, type RoutedCall } from '../core/call.ts'
+import { updateCall, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { noteIgnored } from '../core/record.ts'
 import { objectOf, type JsonObject } from '../json/type-guards.ts'
@@ -28,7 +28,7 @@ export function asTextAnswer<R extends ChatInput> (call: RoutedCall<R>): RoutedC
   }
   if (!sent.some(asksForLogprobs)) return call
   if (asksForLogprobs(request)) noteIgnored(call.record.request, 'logprobs')
-  return refine(call, {
+  return updateCall(call, {
     // the same request without log probabilities
     request: { ...withoutLogprobs(request), logprobs: false } as R,
     routes: [asPlainRoute(first), ...others.map(asPlainRoute)] as const

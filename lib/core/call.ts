@@ -170,7 +170,7 @@ export function contextOf<C> ({ context }: Pick<ValidCall<unknown>, 'context'>):
  * Adds or replaces fields of a call, and returns it with its new type: for stages after which nothing needs
  * the old call.
  */
-export function refine<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
+export function updateCall<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
   return Object.assign(call, fields)
 }
 
@@ -178,7 +178,7 @@ export function refine<C extends object, F extends object> (call: C, fields: F):
  * Returns a copy of the call with further or other fields: for work that runs alongside the call, or more
  * than once.
  */
-export function extend<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
+export function copyCall<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
   return Object.assign({}, call, fields)
 }
 

@@ -1,4 +1,4 @@
-import { extend } from '../core/call.ts'
+import { copyCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requireGuards } from '../guards/guard-scope.ts'
 import { printText } from '../json/print-in-slices.ts'
@@ -57,7 +57,7 @@ export function createTaskAnswerer (
           if (sealed !== undefined) {
             call.record.guards.placeholders = services.textGuards?.reversible?.open(call.key, sealed)
           }
-          const reply = await answer(extend(call, {
+          const reply = await answer(copyCall(call, {
             request,
             requestedGuards,
             routes,

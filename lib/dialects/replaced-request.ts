@@ -1,5 +1,5 @@
 import { renewAttribution } from '../validation/attribution.ts'
-import { refine, type CallerBody, type RoutedCall } from '../core/call.ts'
+import { updateCall, type CallerBody, type RoutedCall } from '../core/call.ts'
 import { isLargeRequest } from '../core/request-size.ts'
 import { spliceStrings } from '../json/splice-strings.ts'
 
@@ -10,7 +10,7 @@ import { spliceStrings } from '../json/splice-strings.ts'
  * @param before the caller's request, validated
  * @param request the same with other strings
  */
-export function withRequest<R extends object> (
+export function replaceRequest<R extends object> (
   call: RoutedCall<unknown>,
   before: R,
   request: R
@@ -26,7 +26,7 @@ export function withRequest<R extends object> (
   call.record.bodies?.takeRequest(
     isLargeRequest(call.record.request) ? [] : [Buffer.from(callerBody()?.text() ?? JSON.stringify(request))]
   )
-  return refine(call, { request, ...given !== undefined && { callerBody } })
+  return updateCall(call, { request, ...given !== undefined && { callerBody } })
 }
 
 /** Unchanged lists and objects are still copied from the caller's text. */

@@ -1,7 +1,7 @@
 /** The request for embeddings that adapters get. */
 
 import { GatewayError } from '../core/errors.ts'
-import { refine, type ValidCall } from '../core/call.ts'
+import { updateCall, type ValidCall } from '../core/call.ts'
 import type { EmbeddingInput, EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 /** Returns the inputs one by one: texts, or lists of tokens. */
@@ -43,7 +43,7 @@ export function embeddingsInput (call: ValidCall<EmbeddingsRequest>): ValidCall<
     ...dimensions !== undefined && { dimensions },
     ...user !== undefined && { user }
   }
-  return refine(call, { request })
+  return updateCall(call, { request })
 }
 
 /** Explains why the gateway does not choose the model for vectors. */

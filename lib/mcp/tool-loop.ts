@@ -4,7 +4,7 @@
  */
 
 import { startDeadline, type Deadline } from '../async/start-deadline.ts'
-import { extend } from '../core/call.ts'
+import { copyCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once } from '../pipeline/sources.ts'
 import type { Stage } from '../pipeline/stage.ts'
@@ -127,13 +127,13 @@ export class ToolLoop {
   /** Returns the call of the first turn, after the calls that the caller has approved. */
   async #firstTurn (): Promise<RoutedChatCall> {
     const { request } = this.#call
-    const call = extend(this.#call, { request: withTools(request, this.#open) })
+    const call = copyCall(this.#call, { request: withTools(request, this.#open) })
     if (request.toolApproval === undefined) return call
     this.#opening = this.#listed()
     if (request.toolApproval.approved.length === 0) return call
     const { ran, events } = await this.#runApproved(request.toolApproval)
     this.#opening = [...this.#opening, ...events]
-    return extend(call, { request: withApproved(call.request, ran) })
+    return copyCall(call, { request: withApproved(call.request, ran) })
   }
 
   /** Passes the answer of one turn on, without calls of server tools. */
@@ -200,7 +200,7 @@ export class ToolLoop {
   /** Returns the call of the next turn, which gets the results of this one. */
   #nextTurn ({ call, route, turn }: AnsweredTurn, ran: readonly FinishedToolCall[]): RoutedChatCall {
     const request = withResults(call.request, this.#texts.withSentArguments(turn.message(), ran), ran)
-    return extend(call, { routes: [route] as const, request })
+    return copyCall(call, { routes: [route] as const, request })
   }
 
   /** Returns true for tools other than the caller's, including hallucinated names. */

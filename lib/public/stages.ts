@@ -6,7 +6,7 @@ export { chain } from '../pipeline/chain.ts'
 export { once } from '../pipeline/sources.ts'
 export { flatMap, map, transform } from '../pipeline/stage.ts'
 export { EarlyReply } from '../core/reply.ts'
-export { extend, refine } from '../core/call.ts'
+export { copyCall, updateCall } from '../core/call.ts'
 export { standardSignal } from '../async/cancellation.ts'
 
 export { auth } from '../stages/auth.ts'

@@ -5,7 +5,7 @@ import { digestOf } from '../accounts/random-tokens.ts'
 import { readCookie } from '../accounts/cookies.ts'
 import { isAtLeast, seesAllProjects, type Principal, type PrincipalSession } from '../accounts/roles.ts'
 import { provesOrigin } from '../accounts/sessions.ts'
-import { extend, type Call } from '../core/call.ts'
+import { copyCall, type Call } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import type { Services } from '../services.ts'
@@ -72,10 +72,10 @@ export function adminAuth (
       const principal = await keyPrincipal(admin, key, settings)
       if (principal === undefined) throw noSession()
       await checkRights(admin, principal, spec, settings.server)
-      return extend(call, { admin, origin, principal, credential: key })
+      return copyCall(call, { admin, origin, principal, credential: key })
     }
     if (spec.fromOtherSites !== true) checkSite(call, settings.server)
-    if (spec.role === 'none') return extend(call, { admin, origin, principal: undefined, credential: '' })
+    if (spec.role === 'none') return copyCall(call, { admin, origin, principal: undefined, credential: '' })
     const cookie = readCookie(call.headers, 'session', origin.secure)
     const principal = cookie === undefined ? undefined : await sessionPrincipal(admin, cookie)
     if (cookie === undefined || principal === undefined) throw noSession()
@@ -83,7 +83,7 @@ export function adminAuth (
       throw method === 'GET' ? noSession() : noProof()
     }
     await checkRights(admin, principal, spec, settings.server)
-    return extend(call, { admin, origin, principal, credential: cookie })
+    return copyCall(call, { admin, origin, principal, credential: cookie })
   })
 }
 
@@ -116,7 +116,7 @@ export async function authorizedAgain (
   const principal = await principalNow(call, settings)
   if (principal === undefined) throw noSession()
   await checkRights(call.admin, principal, spec, settings.server)
-  return extend(call, { principal })
+  return copyCall(call, { principal })
 }
 
 async function principalNow (

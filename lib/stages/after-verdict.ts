@@ -1,7 +1,7 @@
 /** Answers that guards may still refuse: because of the request, or of the answer itself. */
 
 import { CallCancellation } from '../async/cancellation.ts'
-import { extend, type Batch, type RoutedCall } from '../core/call.ts'
+import { copyCall, type Batch, type RoutedCall } from '../core/call.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 
@@ -57,7 +57,7 @@ export class RefusableAnswer<R, E> {
     this.#callSignal = call.signal
     if (call.signal.aborted) this.#follow()
     else call.signal.addEventListener('abort', this.#follow, { once: true })
-    this.#batches = answer(once(extend(call, { signal: this.#signal })))[Symbol.asyncIterator]()
+    this.#batches = answer(once(copyCall(call, { signal: this.#signal })))[Symbol.asyncIterator]()
   }
 
   readonly #follow = (): void => this.#signal.abort(this.#callSignal.reason)

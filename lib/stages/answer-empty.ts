@@ -2,7 +2,7 @@ import { EarlyReply } from '../core/reply.ts'
 import { map, pass, type Stage } from '../pipeline/stage.ts'
 import { speaksDialect } from '../providers/speaks-dialect.ts'
 import type { ChatInput } from '../chat/input.ts'
-import { contextOf, extend, type RoutedCall } from '../core/call.ts'
+import { contextOf, copyCall, type RoutedCall } from '../core/call.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 
@@ -24,6 +24,6 @@ export function answerEmpty<C> (
     ) {
       return call
     }
-    throw new EarlyReply(empty(extend(call, { context: contextOf<C>(call) })))
+    throw new EarlyReply(empty(copyCall(call, { context: contextOf<C>(call) })))
   })
 }

@@ -7,7 +7,7 @@ import { GatewayError } from '../core/errors.ts'
 import { presentedKeys, type ApiKey } from '../core/key.ts'
 import { hintOf } from '../keys/key-text.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
-import { refine, type AuthedCall, type Call } from '../core/call.ts'
+import { updateCall, type AuthedCall, type Call } from '../core/call.ts'
 import type { Services } from '../services.ts'
 
 export interface AuthOptions {
@@ -52,7 +52,7 @@ export function auth (
     if (digestEndUsers !== undefined) record.caller.digestEndUser = digestEndUsers(key)
     if (acceptsAnyMetadata === true) record.caller.acceptsAnyMetadata = true
     if (captureBodies !== undefined) record.bodies = captureBodies(key, record.endpoint, record.trace)
-    return refine(call, { key })
+    return updateCall(call, { key })
   })
 }
 

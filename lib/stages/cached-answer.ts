@@ -2,7 +2,7 @@
 
 import { abortable } from '../async/cancellation.ts'
 import { AnswerRecorder, replayedAnswer } from '../cache/recorded-answer.ts'
-import { extend, type Batch, type RoutedCall } from '../core/call.ts'
+import { copyCall, type Batch, type RoutedCall } from '../core/call.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { noteToolCall } from '../core/record.ts'
 import { once } from '../pipeline/sources.ts'
@@ -161,7 +161,7 @@ class NewAnswer<R extends ChatInput> {
   constructor (parts: NewAnswerParts<R>) {
     const { call, flight } = parts
     this.#parts = parts
-    this.#sent = flight === undefined ? call : extend(call, { signal: flight.signal })
+    this.#sent = flight === undefined ? call : copyCall(call, { signal: flight.signal })
     this.#finished = new Promise(resolve => { this.#finish = resolve })
     if (flight !== undefined) call.signal.addEventListener('abort', this.#leave, { once: true })
     if (call.signal.aborted) this.#leave()

@@ -1,4 +1,4 @@
-import { refine, type Call, type ValidCall } from '../core/call.ts'
+import { updateCall, type Call, type ValidCall } from '../core/call.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { usageCostOf } from '../usage/usage-row.ts'
 import type { CallOptionFields } from '../../schemas/call-options.ts'
@@ -42,7 +42,7 @@ export function callOptions (
     if (fallbacks === undefined && maxRetries === undefined && usageCost === undefined) return call
     const names = fallbacks === undefined ? [] : fallbackNames(fallbacks, model)
     // it only gains a field
-    return refine(call, { options: { fallbacks: names, maxRetries, usageCost } }) as unknown as T
+    return updateCall(call, { options: { fallbacks: names, maxRetries, usageCost } }) as unknown as T
   })
 }
 

@@ -1,5 +1,5 @@
 import { startDeadline } from '../async/start-deadline.ts'
-import { extend, type RoutedCall } from '../core/call.ts'
+import { copyCall, type RoutedCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { chain } from '../pipeline/chain.ts'
 import { once } from '../pipeline/sources.ts'
@@ -60,7 +60,7 @@ export function countPrompt<C> (
     if (provider?.adapters.tokenCount === undefined) return estimated
     const { signal, end } = startDeadline(maxMs, call.signal, new GatewayError('upstream_timeout'))
     try {
-      return await countBy(extend(call, { signal }))
+      return await countBy(copyCall(call, { signal }))
     } catch {
       call.signal.throwIfAborted()
       return estimated // the attempts in the record show why

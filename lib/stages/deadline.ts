@@ -1,5 +1,5 @@
 import { startDeadline } from '../async/start-deadline.ts'
-import { extend, type Call } from '../core/call.ts'
+import { copyCall, type Call } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 
 /**
@@ -13,7 +13,7 @@ export function deadline (ms: number) {
     for await (const call of source) {
       const { signal, end } = startDeadline(ms, call.signal, new GatewayError('timeout'))
       try {
-        yield extend(call, { signal })
+        yield copyCall(call, { signal })
       } finally {
         end()
       }

@@ -1,6 +1,6 @@
 import { hasMaxTokens } from '../chat/max-tokens.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
-import { refine, type RoutedCall } from '../core/call.ts'
+import { updateCall, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import type { Route } from '../core/route.ts'
 import type { TextInput } from '../chat/input.ts'
@@ -14,12 +14,12 @@ export function defaultTextLimit (): Stage<RoutedCall<TextInput>> {
     const { request, routes: [first, ...others] } = call
     if (hasMaxTokens(request)) return call
     if (call.routes.every(({ settings }) => settings === undefined)) {
-      return refine(call, { request: refine(request, defaults) })
+      return updateCall(call, { request: updateCall(request, defaults) })
     }
     const bounded = (route: Route): Route => ({
       ...route,
       settings: mergeSettings(route.settings ?? {}, defaults)
     })
-    return refine(call, { routes: [bounded(first), ...others.map(bounded)] as const })
+    return updateCall(call, { routes: [bounded(first), ...others.map(bounded)] as const })
   })
 }

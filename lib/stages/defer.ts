@@ -16,7 +16,7 @@ import { collect, once } from '../pipeline/sources.ts'
 import { map, pass, type Stage } from '../pipeline/stage.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import type { Route } from '../core/route.ts'
-import { extend, type Batch } from '../core/call.ts'
+import { copyCall, type Batch } from '../core/call.ts'
 import { attributionIn } from '../core/call-attribution.ts'
 import type { ResultEvent } from '../core/events.ts'
 import type { DeferredTask } from '../deferred/answer-task.ts'
@@ -74,7 +74,7 @@ async function deferOrPass (
   call.record.request.isDeferred = true
   throw routes === undefined
     ? acceptedReply(await storeTask(call, deferrals, deferred), call.routes[0].modelId)
-    : await replyOfProvider(extend(call, { routes }), deferrals, services, stages)
+    : await replyOfProvider(copyCall(call, { routes }), deferrals, services, stages)
 }
 
 /** Returns the routes whose providers can defer the call; `undefined` if the first one's cannot. */

@@ -1,5 +1,5 @@
 import { withMaxTokens } from '../chat/max-tokens.ts'
-import { contextOf, extend, refine, type RoutedCall } from '../core/call.ts'
+import { contextOf, copyCall, updateCall, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { noteIgnored, type RequestFacts } from '../core/record.ts'
 import { accountDigest } from '../providers/credential.ts'
@@ -24,7 +24,7 @@ export function fitRoutes<C> (
 ): Stage<RoutedCall<ChatInput>> {
   return map(call => {
     const context = contextOf<C>(call)
-    return refine(call, {
+    return updateCall(call, {
       fit: (
         given: ChatInput,
         route: Route,
@@ -45,7 +45,7 @@ export function fitRoutes<C> (
         }
         const directRequest =
           direct !== undefined && !isTranslated && speaksDialect(provider, direct.dialect, capability)
-            ? direct.request(request === call.request ? call : extend(call, { request }), target, context)
+            ? direct.request(request === call.request ? call : copyCall(call, { request }), target, context)
             : undefined
         if (provider !== undefined && request.messages.some(({ role }) => role === 'assistant')) {
           const hasAccount = (digest: string): boolean => digest === account()

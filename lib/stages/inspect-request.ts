@@ -6,7 +6,7 @@ import { TextFilters, altersAnswer, type TextLayer, type TextGuards } from '../g
 import { standsForMedia } from '../json/media-strings.ts'
 import { once } from '../pipeline/sources.ts'
 import { map, pass, type Stage } from '../pipeline/stage.ts'
-import { refine, type RoutedCall } from '../core/call.ts'
+import { updateCall, type RoutedCall } from '../core/call.ts'
 import type { ReplaceText } from '../json/place-table.ts'
 
 /** Returns the call with its texts replaced, or the same call where nothing is. It may be called again. */
@@ -78,7 +78,7 @@ function acceptRequest<R> (
   const accept = (): void => { call.record.guards.awaitsInspection = false }
   const requestAccepted = Promise.all(inspections).then(accept, (error: unknown) => refuse(call, error))
   requestAccepted.catch(() => undefined) // awaited later, unless the call ends before that
-  return refine(call, { requestAccepted })
+  return updateCall(call, { requestAccepted })
 }
 
 function replaceBy<R> (

@@ -1,7 +1,7 @@
 /** Finds the configured guards that keys, projects and requests name. */
 
 import { ValidationError } from '../core/errors.ts'
-import { refine, type ValidCall } from '../core/call.ts'
+import { updateCall, type ValidCall } from '../core/call.ts'
 import { isForKey, requireGuards } from '../guards/guard-scope.ts'
 import { isObject } from '../json/type-guards.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
@@ -33,6 +33,6 @@ export function namedGuards (
       }])
     })
     // its request only loses an optional field
-    return refine(call, { request, requestedGuards }) as unknown as T
+    return updateCall(call, { request, requestedGuards }) as unknown as T
   })
 }

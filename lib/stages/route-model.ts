@@ -1,4 +1,4 @@
-import { refine, type RoutedCall, type ValidCall } from '../core/call.ts'
+import { updateCall, type RoutedCall, type ValidCall } from '../core/call.ts'
 import { map } from '../pipeline/stage.ts'
 import { maxTags } from '../validation/attribution.ts'
 import type { CallRecord } from '../core/record.ts'
@@ -34,7 +34,7 @@ export function routeModel<Extra = unknown> (
       if (skipped.length > 0) call.record.routing.unusedRoutes = [...skipped]
       if (chosen.providerKey !== undefined) call.record.caller.usesOwnProviderKey = true
       if (routeTags !== undefined) addTags(call.record, routeTags(chosen.requestedNames ?? []))
-      return refine(call, chosen)
+      return updateCall(call, chosen)
     }
   )
   return stage

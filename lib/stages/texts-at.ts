@@ -1,7 +1,7 @@
 /** How guards replace the texts of requests, by a table of places or by the fields of a form. */
 
 import { renewAttribution } from '../validation/attribution.ts'
-import { extend, refine, type RoutedCall } from '../core/call.ts'
+import { copyCall, updateCall, type RoutedCall } from '../core/call.ts'
 import { property } from '../json/type-guards.ts'
 import { text, type PlaceTable, type ReplaceText } from '../json/place-table.ts'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
@@ -16,7 +16,7 @@ export function textsAt<R extends object> (places: PlaceTable): RequestTexts<R> 
       renewAttribution(call.request, request, call)
       // a project keeps the text with the replacements
       call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(request))])
-      return refine(call, { request })
+      return updateCall(call, { request })
     }
   }
 }
@@ -34,7 +34,7 @@ export function formTextsAt<R extends object> (fields: ReadonlyArray<keyof R & s
       renewAttribution(call.request, request, call)
       // a project keeps the text with the replacements
       call.record.bodies?.takeForm(formOf(request))
-      return extend(call, { request: request as R }) // the same fields
+      return copyCall(call, { request: request as R }) // the same fields
     }
   }
 }

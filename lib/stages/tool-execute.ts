@@ -13,7 +13,7 @@ import { standardSignal } from '../async/cancellation.ts'
 import { maxChoicesOf } from '../chat/generation-fields.ts'
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { forbidsTools } from '../chat/tool-choice.ts'
-import { extend } from '../core/call.ts'
+import { copyCall } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap } from '../pipeline/stage.ts'
@@ -113,7 +113,7 @@ async function* offerTools (
 ): AsyncGenerator<ChatBatch> {
   const open = await openTools(call, tools)
   let report = failureReport(open.errors)
-  for await (const batch of answerTurn(once(extend(call, { request: withTools(call.request, open) })))) {
+  for await (const batch of answerTurn(once(copyCall(call, { request: withTools(call.request, open) })))) {
     yield { ...batch, call, events: afterStart(batch.events, report) }
     report = []
   }

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox'
-import { refine, type AuthedCall, type ValidCall } from '../core/call.ts'
+import { updateCall, type AuthedCall, type ValidCall } from '../core/call.ts'
 import { GatewayError, ValidationError } from '../core/errors.ts'
 import { map, type Stage } from '../pipeline/stage.ts'
 import { noteAttribution } from '../validation/attribution.ts'
@@ -38,6 +38,6 @@ export function validateForm<S extends TSchema> (
       throw new ValidationError(detail.length > 0 ? detail : [unexplained])
     }
     // The check has just shown it; files replace each `FormFile` of the schema.
-    return refine(call, { request: request as FormRequest<Static<S>> })
+    return updateCall(call, { request: request as FormRequest<Static<S>> })
   })
 }

@@ -8,7 +8,7 @@
  */
 
 import type { Static, TSchema } from 'typebox'
-import { refine, type AuthedCall, type ValidCall } from '../core/call.ts'
+import { updateCall, type AuthedCall, type ValidCall } from '../core/call.ts'
 import { noteAttribution } from '../validation/attribution.ts'
 import { needsSlices } from '../core/request-size.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
@@ -43,7 +43,7 @@ export function validate<S extends TSchema> (
   return map(call => call.body().then(body => {
     // the check has just shown it
     const request = withoutNulls(check(noteAttribution(body, call))) as WithoutNulls<Static<S>>
-    const valid = refine(call, { request })
+    const valid = updateCall(call, { request })
     return needsSlices(call.record.request) ? yieldFairly().then(() => valid) : valid
   }))
 }

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { standardSignal } from '../../lib/async/cancellation.ts'
-import { extend } from '../../lib/core/call.ts'
+import { copyCall } from '../../lib/core/call.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { eventStream } from '../../lib/replies/answer-reply.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -119,7 +119,7 @@ async function* follow (
       const principal = await currentPrincipal(call, adminRoutes['GET /admin/v1/live-calls'].role, settings)
       if (principal === undefined) return
       const lookMs = Date.now()
-      const filter = await callFilter(extend(call, { principal }))
+      const filter = await callFilter(copyCall(call, { principal }))
       const found = await report(call, 'endedCalls', filter, {
         afterMs,
         seen: new Set(seen.keys()),

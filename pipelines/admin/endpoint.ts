@@ -2,7 +2,7 @@
  * Builds the endpoint of one route of the admin API: authenticates, checks the request, and runs the handler.
  */
 
-import { extend, type Call } from '../../lib/core/call.ts'
+import { copyCall, type Call } from '../../lib/core/call.ts'
 import { map } from '../../lib/pipeline/stage.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import { replyWith } from '../../lib/replies/reply-with.ts'
@@ -33,7 +33,7 @@ export function adminEndpoint (services: Services, route: AdminRoute, method: st
       const authorized = check === undefined ? call : await authorizedAgain(call, spec, services.settings)
       const request = check?.(body)
       const search = new URLSearchParams(call.query)
-      return extend(authorized, { request, search }) as AdminRequest // checked by `check`
+      return copyCall(authorized, { request, search }) as AdminRequest // checked by `check`
     }),
     replyWith(async (call: AdminRequest) => {
       const { 'idempotency-key': key } = call.headers

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { AnswerRecorder, replayedAnswer } from '../../lib/cache/recorded-answer.ts'
-import { extend } from '../../lib/core/call.ts'
+import { copyCall } from '../../lib/core/call.ts'
 import { route, routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent, FinishReason } from '../../lib/core/events.ts'
@@ -136,7 +136,7 @@ t.test('some answers are not cached', async t => {
 
 t.test('an answer under a lowered limit is cached unless it reached the limit', async t => {
   const call = callOf()
-  const lowered = extend(call, { request: { ...call.request, max_tokens: 5 } })
+  const lowered = copyCall(call, { request: { ...call.request, max_tokens: 5 } })
   const textOf = (sent: typeof call, reason: FinishReason): string | undefined => {
     const recorder = new AnswerRecorder<ChatInput>(10_000)
     recorder.add({ call: sent, route, events: plain.slice(0, 2) }, call)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { withRequest } from '../../lib/dialects/replaced-request.ts'
+import { replaceRequest } from '../../lib/dialects/replaced-request.ts'
 import { routedCall } from '../support/stages.ts'
 
 t.test('repeated replacements change only the affected strings of the request text', t => {
@@ -10,10 +10,10 @@ t.test('repeated replacements change only the affected strings of the request te
     print: (object: object) => `as it came: ${JSON.stringify(object)}`
   }
   const first = { ...before, a: 'X' }
-  const call = withRequest(routedCall(before, { callerBody: () => body }), before, first)
+  const call = replaceRequest(routedCall(before, { callerBody: () => body }), before, first)
   t.equal(call.request, first)
   const second = { ...first, b: 'Y' }
-  const again = withRequest(
+  const again = replaceRequest(
     routedCall(first, { ...call.callerBody !== undefined && { callerBody: call.callerBody } }),
     first,
     second
@@ -21,7 +21,7 @@ t.test('repeated replacements change only the affected strings of the request te
   t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }')
   t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }', 'also for another route')
   t.equal(again.callerBody?.()?.print({ c: 1 }), 'as it came: {"c":1}')
-  t.equal(withRequest(routedCall(before), before, first).callerBody, undefined, 'when the body is not kept')
+  t.equal(replaceRequest(routedCall(before), before, first).callerBody, undefined, 'when the body is not kept')
   t.end()
 })
 
@@ -36,9 +36,9 @@ t.test('a project that records bodies records the replaced body', t => {
     takeForm: () => undefined,
     watch: reply => reply
   }
-  withRequest(routedCall(before, { record }), before, { a: 'X' })
+  replaceRequest(routedCall(before, { record }), before, { a: 'X' })
   record.request.bodyBytes = 100_000_000
-  withRequest(routedCall(before, { record }), before, { a: 'X' })
+  replaceRequest(routedCall(before, { record }), before, { a: 'X' })
   t.same(kept, ['{"a":"X"}', ''])
   t.end()
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { refine } from '../../lib/core/call.ts'
+import { updateCall } from '../../lib/core/call.ts'
 import { PlaceTable, fixed, text } from '../../lib/json/place-table.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { inspectRequest, type ReplaceTexts } from '../../lib/stages/inspect-request.ts'
@@ -14,7 +14,7 @@ interface Request { readonly texts: readonly string[], readonly signed?: string 
 
 const replaceTexts: ReplaceTexts<Request> = (call, replace) => {
   const request = places.replace(call.request, replace)
-  return request === call.request ? call : refine(call, { request })
+  return request === call.request ? call : updateCall(call, { request })
 }
 
 async function passed (

@@ -6,7 +6,7 @@
  * developer messages stay in place. `system_instruction` is only read without `system`.
  */
 
-import { refine, type ValidCall } from '../../core/call.ts'
+import { updateCall, type ValidCall } from '../../core/call.ts'
 import { ValidationError } from '../../core/errors.ts'
 import { isObject } from '../../json/type-guards.ts'
 import { addedFields, withoutAddedFields } from '../../chat/added-fields.ts'
@@ -59,7 +59,7 @@ export interface ChatContext {
  */
 export function chatInput (call: ValidCall<ChatRequest>): DialectCall<ChatContext> {
   const { request } = call
-  return refine(call, {
+  return updateCall(call, {
     request: isOneConversation(request) ? request : oneConversation(request),
     context: { request }
   })

@@ -1,6 +1,6 @@
 /** Converts a Messages API request to the shared conversation. */
 
-import { refine, type ValidCall } from '../../core/call.ts'
+import { updateCall, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject, property, textOfValue } from '../../json/type-guards.ts'
 import { conversationOf } from './conversation.ts'
@@ -57,13 +57,13 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
   if (topK !== undefined) input.top_k = topK
   if (tier === 'standard_only') input.service_tier = tier
   if (cache !== undefined) input.cache = cache
-  return refine(call, { context, request: input })
+  return updateCall(call, { context, request: input })
 }
 
 /** Adds the conversation to a token-count request. */
 export function countTokensInput (call: ValidCall<CountTokensRequest>): DialectCall<MessagesContext> {
   const { base, context } = promptOf(call)
-  return refine(call, { context, request: base })
+  return updateCall(call, { context, request: base })
 }
 
 function promptOf (call: ValidCall<CountTokensRequest>): {

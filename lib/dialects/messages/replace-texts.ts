@@ -1,7 +1,7 @@
 /** Replaces texts in requests of Messages. */
 
-import { contextOf, refine, type RoutedCall } from '../../core/call.ts'
-import { withRequest } from '../replaced-request.ts'
+import { contextOf, updateCall, type RoutedCall } from '../../core/call.ts'
+import { replaceRequest } from '../replaced-request.ts'
 import { countTokensInput, messagesInput, type MessagesContext } from './input.ts'
 import { messagesRequestTexts } from './text-places.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -21,7 +21,7 @@ function replaceTextsBy (input: typeof countTokensInput) {
     const { request: given } = contextOf<MessagesContext>(call)
     const replaced = messagesRequestTexts.replace(given, replace)
     if (replaced === given) return call
-    const { request, context } = input(withRequest(call, given, replaced))
-    return refine(call, { request, context })
+    const { request, context } = input(replaceRequest(call, given, replaced))
+    return updateCall(call, { request, context })
   }
 }

@@ -1,7 +1,7 @@
 /** Converts a Responses API request to the shared input. */
 
 import { requestedServers } from '../../chat/requested-servers.ts'
-import { refine } from '../../core/call.ts'
+import { updateCall } from '../../core/call.ts'
 import { GatewayError, ValidationError } from '../../core/errors.ts'
 import { nonEmptyText } from '../../json/type-guards.ts'
 import { formatMegabytes } from '../../text/format-megabytes.ts'
@@ -129,7 +129,7 @@ export function responsesInput (
     (stored.items.size === 0
       ? undefined
       : [...stored.items.values()].findLast(item => item.origin !== undefined)?.origin)
-  return refine(call, { request: input, context, origin })
+  return updateCall(call, { request: input, context, origin })
 }
 
 interface Translation extends Pick<ResponsesContext, 'names' | 'approvals' | 'listed' | 'untranslatable'> {

@@ -1,8 +1,8 @@
 /** Replaces texts in requests of Responses, and in the stored items they use. */
 
-import { contextOf, refine, type RoutedCall } from '../../core/call.ts'
+import { contextOf, updateCall, type RoutedCall } from '../../core/call.ts'
 import { noteIgnored } from '../../core/record.ts'
-import { withRequest } from '../replaced-request.ts'
+import { replaceRequest } from '../replaced-request.ts'
 import { responsesInput, type ResponsesContext, type ResponsesInputOptions } from './input.ts'
 import { responsesItemTexts, responsesRequestTexts } from './text-places.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -58,8 +58,8 @@ function readAgain (
 ): RoutedCall<ChatInput> {
   const { request: given } = contextOf<ResponsesContext>(call)
   const checked = call.request.toolApproval?.approved
-  const { request, context } = responsesInput(withRequest(call, given, changed), { ...options, checked })
-  return refine(call, { request, context })
+  const { request, context } = responsesInput(replaceRequest(call, given, changed), { ...options, checked })
+  return updateCall(call, { request, context })
 }
 
 const logprobs = 'message.output_text.logprobs'

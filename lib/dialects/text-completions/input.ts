@@ -1,4 +1,4 @@
-import { refine, type ValidCall } from '../../core/call.ts'
+import { updateCall, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { isAddedField } from '../../chat/added-fields.ts'
 import { ChatRequest } from '../../../schemas/chat.ts'
@@ -22,7 +22,7 @@ export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<Te
   if (bestOf !== undefined && bestOf !== (rest.n ?? 1)) {
     throw refused('best_of', '`best_of` must equal `n`: all generated completions are returned.')
   }
-  return refine(call, {
+  return updateCall(call, {
     request: {
       ...rest,
       messages: [{ role: 'user', content: prompt }],

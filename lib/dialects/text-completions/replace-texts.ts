@@ -1,5 +1,5 @@
 import { renewAttribution } from '../../validation/attribution.ts'
-import { refine, type RoutedCall } from '../../core/call.ts'
+import { updateCall, type RoutedCall } from '../../core/call.ts'
 import { completionRequestTexts } from './text-places.ts'
 import type { TextInput } from '../../chat/input.ts'
 import type { ReplaceText } from '../../json/place-table.ts'
@@ -19,7 +19,7 @@ export function replaceCompletionTexts (
   call.record.bodies?.takeRequest([Buffer.from(JSON.stringify(replaced))])
   const { prompt, suffix, ...fields } = replaced
   const text = { ...others, prompt, ...suffix !== undefined && { suffix } }
-  return refine(call, {
+  return updateCall(call, {
     request: { ...fields, messages: [{ role: 'user', content: prompt }], text } satisfies TextInput
   })
 }

@@ -3,7 +3,7 @@
  * stay absent.
  */
 
-import { extend } from '../../core/call.ts'
+import { copyCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { fitTuning } from '../../chat/effort.ts'
 import { fitFunction } from '../../chat/function-schema.ts'
@@ -44,7 +44,7 @@ export function chatRequest (input: AdapterInput<ChatInput>, body = chatBody(inp
 export function chatBody (given: AdapterInput<ChatInput>): Record<string, unknown> {
   const { route, quirks } = given
   const request = fittedRequest(given)
-  const input = request === given.request ? given : extend(given, { request })
+  const input = request === given.request ? given : copyCall(given, { request })
   refuseUnsupported(input)
   const body: Record<string, unknown> = {
     model: route.model,

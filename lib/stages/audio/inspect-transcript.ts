@@ -12,7 +12,7 @@ import { flatMap, type Stage } from '../../pipeline/stage.ts'
 import { inspectAnswer } from '../inspect-answer.ts'
 import { inspectResults } from '../inspect-results.ts'
 import type { RecordingInput } from '../../audio/input.ts'
-import { extend, type Batch, type RoutedCall } from '../../core/call.ts'
+import { copyCall, type Batch, type RoutedCall } from '../../core/call.ts'
 import type { ChatEvent, Transcript, TranscriptEvent } from '../../core/events.ts'
 import type { DiarizedSegment, TokenLogprob } from '../../../schemas/transcription.ts'
 
@@ -23,7 +23,7 @@ type Answer<E> = Stage<RecordingCall, Batch<RecordingInput, E>>
 export function asPlainTranscript (call: RecordingCall): RecordingCall {
   if (!call.request.logprobs) return call
   noteIgnored(call.record.request, 'include')
-  return extend(call, { request: { ...call.request, logprobs: false } })
+  return copyCall(call, { request: { ...call.request, logprobs: false } })
 }
 
 /**

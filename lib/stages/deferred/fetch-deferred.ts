@@ -1,5 +1,5 @@
 import { EarlyReply } from '../../core/reply.ts'
-import { extend } from '../../core/call.ts'
+import { copyCall } from '../../core/call.ts'
 import { collect, once } from '../../pipeline/sources.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { fetchCompletion, type CompletionFetch } from '../../deferred/fetch-completion.ts'
@@ -70,5 +70,5 @@ async function batchOf (
   if (reader.as !== 'json') throw new TypeError('a complete chat response is JSON')
   const value = await parseResponseBytes(bytes)
   const events = readOrRefuse(() => reader.read(value))
-  return { call: extend(call, { request, routes: [route] as const }), route, events }
+  return { call: copyCall(call, { request, routes: [route] as const }), route, events }
 }

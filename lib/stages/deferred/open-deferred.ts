@@ -1,5 +1,5 @@
 import { EarlyReply } from '../../core/reply.ts'
-import { extend, type AuthedCall } from '../../core/call.ts'
+import { copyCall, type AuthedCall } from '../../core/call.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { pendingReply, storedReply } from '../../deferred/stored-reply.ts'
 import { fetchCredential, notFound, openTicket } from '../../deferred/open-ticket.ts'
@@ -58,6 +58,6 @@ export function openDeferred ({
     if (provider?.adapters.deferred === undefined) throw notFound()
     const credential = fetchCredential(provider, callerKey, upstream.credential)
     if (credential === undefined) throw notFound()
-    return extend(call, { fetch: { call, ticket, upstream, provider, credential, callerKey, id } })
+    return copyCall(call, { fetch: { call, ticket, upstream, provider, credential, callerKey, id } })
   })
 }

@@ -11,7 +11,7 @@ import { measureInputs, type Excess, type TokenLimits } from '../../embeddings/m
 import { embeddingDefaults } from '../../models/catalogue.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import type { Route } from '../../core/route.ts'
-import { extend, type RoutedCall } from '../../core/call.ts'
+import { copyCall, type RoutedCall } from '../../core/call.ts'
 import type { TokenCounter } from '../../embeddings/token-counter.ts'
 import type { Services } from '../../services.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
@@ -39,7 +39,7 @@ export function embeddingLimits ({
     }
     const [first, ...others] = suitable
     if (first === undefined) throw refusal
-    return refusal === undefined ? call : extend(call, { routes: [first, ...others] as const })
+    return refusal === undefined ? call : copyCall(call, { routes: [first, ...others] as const })
   })
 }
 

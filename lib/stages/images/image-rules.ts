@@ -9,7 +9,7 @@ import {
 } from '../../images/rules.ts'
 import { mergeSettings } from '../../chat/merge-settings.ts'
 import type { Route } from '../../core/route.ts'
-import { extend, type RoutedCall } from '../../core/call.ts'
+import { copyCall, type RoutedCall } from '../../core/call.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 
 export interface ImageRulesOptions<R> {
@@ -42,6 +42,6 @@ export function imageRules<R extends ImageParameters> ({
     }
     const [first, ...others] = routes
     if (first === undefined) throw refusal
-    return extend(call, { routes: [first, ...others] as const })
+    return copyCall(call, { routes: [first, ...others] as const })
   })
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.ts'
-import { extend, type Batch, type RoutedCall } from '../../core/call.ts'
+import { copyCall, type Batch, type RoutedCall } from '../../core/call.ts'
 import type { OcrInput } from '../../ocr/input.ts'
 import { once } from '../../pipeline/sources.ts'
 import type { Stage } from '../../pipeline/stage.ts'
@@ -20,7 +20,7 @@ export function retryAsImage<E> (
         const isImage = error instanceof GatewayError && error.code === 'unsupported_format' &&
           document.kind === 'address' && !document.isImage && asImage !== true
         if (!isImage) throw error
-        yield * input(once(extend(call, { request: { ...call.request, asImage: true } })))
+        yield * input(once(copyCall(call, { request: { ...call.request, asImage: true } })))
       }
     }
   }

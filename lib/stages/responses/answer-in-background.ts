@@ -2,7 +2,7 @@
  * Makes responses in the background: the caller gets the queued response, and fetches the result later.
  */
 
-import { contextOf, extend } from '../../core/call.ts'
+import { contextOf, copyCall } from '../../core/call.ts'
 import { asGatewayError } from '../../core/errors.ts'
 import { map, type Stage } from '../../pipeline/stage.ts'
 import { EarlyReply, nowSeconds, toJsonReply, type Reply } from '../../core/reply.ts'
@@ -49,7 +49,7 @@ export function answerInBackground (
         await runDetached(
           services,
           'responses',
-          extend(call, {
+          copyCall(call, {
             bodyBytes: requestBytes(call.record.request),
             attribution: attributionIn(call.record.caller)
           }),
@@ -63,7 +63,7 @@ export function answerInBackground (
             }
             detached.record.guards.placeholders = call.record.guards.placeholders
             detached.record.bodies?.takeRequest([Buffer.from(await printText(context.request))])
-            const reply = await answer(extend(call, { ...detached, context: own }))
+            const reply = await answer(copyCall(call, { ...detached, context: own }))
             return await written(detached.record.bodies?.watch(reply) ?? reply, write)
           }
         )
