@@ -13,14 +13,14 @@ export const keyInfoDocs: Docs = {
   operationId: 'keyInfo',
   group: 'Aliases',
   summary: 'Describe the key of the call in the format of LiteLLM. No other key is described.',
-  everyKey: true,
+  admitsEveryKey: true,
   answers: [{ description: 'The key, without its secret.', schema: LitellmKey }]
 }
 
 /** Serves GET /key/info: describes any key to itself. */
 export function keyInfo (services: KeyServices): Handler<Call> {
   return pipeline(
-    auth(services, { everyKey: true }),
+    auth(services, { admitsEveryKey: true }),
     replyWith(async (call: AuthedCall) => {
       if (new URLSearchParams(call.query).has('key')) {
         throw new GatewayError('invalid_value', {

@@ -18,7 +18,7 @@ export const keyDocs: Docs = {
   group: 'Service',
   summary:
     'Describe the key of the call: what it may use, its limits and what is left of them.',
-  everyKey: true,
+  admitsEveryKey: true,
   answers: [{ description: 'The key, without its secret.', schema: KeyStatus }]
 }
 
@@ -27,7 +27,7 @@ export type KeyServices = Pick<Services, 'keys' | 'limiter' | 'settings' | 'reco
 /** Serves GET /v1/key: describes any key to itself. */
 export function describeKey (services: KeyServices): Handler<Call> {
   return pipeline(
-    auth(services, { everyKey: true }),
+    auth(services, { admitsEveryKey: true }),
     replyWith(async (call: AuthedCall) => toJsonReply(await keyStatusOf(services, call)))
   )
 }

@@ -59,17 +59,17 @@ export async function readCompleteStream<E extends AnyEvent> (
   const events: E[] = []
   const read = (complete: ReturnType<typeof messages.push>): void => {
     for (const message of complete) {
-      if (!reader.done) reader.read(message, events)
+      if (!reader.isDone) reader.read(message, events)
     }
   }
   try {
-    for (let at = 0; at < bytes.length && !reader.done; at += streamBytes) {
+    for (let at = 0; at < bytes.length && !reader.isDone; at += streamBytes) {
       if (at > 0) await yieldFairly()
       readOrRefuse(() => read(messages.push(bytes.subarray(at, at + streamBytes))))
     }
     readOrRefuse(() => {
-      if (!reader.done) asInterrupted(() => read(messages.end()))
-      if (!reader.done) reader.end(events)
+      if (!reader.isDone) asInterrupted(() => read(messages.end()))
+      if (!reader.isDone) reader.end(events)
     })
   } catch (error) {
     throw withUsage(error, usageOfError(error) ?? usageIn(events))

@@ -106,7 +106,9 @@ export class RouteAttempt {
     this.#setOutcome(error.code)
     const requests = requestsOfError(error)
     this.#recordWasted(requests)
-    if (requests.length === 0 && isWasted(error) && !error.isRecorded) recordWasted(this.#call, this.route, {})
+    if (requests.length === 0 && isWasted(error) && !error.isRecorded) {
+      recordWasted(this.#call, this.route, {})
+    }
     this.#state.failed(this.route, this.#circuitAttempt, error, this.credentialIndex)
     recordUnusedRoute(this.#call, this.route, error.code)
   }

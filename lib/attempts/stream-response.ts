@@ -226,7 +226,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     } catch (error) {
       this.#failAfter(into, error)
     }
-    if (this.#reader.done) {
+    if (this.#reader.isDone) {
       this.#hasFinished = true
       this.#readRest()
     } else if (into.length > before) {
@@ -245,7 +245,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
 
   #readMessages (messages: readonly EventSourceMessage[], into: E[]): void {
     for (const message of messages) {
-      if (this.#reader.done) return
+      if (this.#reader.isDone) return
       this.#reader.read(message, into)
     }
   }
@@ -256,7 +256,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
     asInterrupted(() => {
       try {
         this.#readMessages(this.#messages.end(), into)
-        if (!this.#reader.done) this.#reader.end(into)
+        if (!this.#reader.isDone) this.#reader.end(into)
       } catch (error) {
         this.#failAfter(into, error)
       }

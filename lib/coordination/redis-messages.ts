@@ -26,8 +26,8 @@ export class RedisMessages {
   readonly #onFailure: RedisMessagesOptions['onFailure']
   readonly #listeners: Map<string, MessageListener>
   #silentBeats = 0
-  #failed = false
-  #closed = false
+  #hasFailed = false
+  #isClosed = false
 
   /** @param client waits for its connection, and reconnects after a loss */
   constructor (client: RedisClient, { echoTopic, onFailure }: RedisMessagesOptions) {
@@ -52,7 +52,7 @@ export class RedisMessages {
 
   /** Reconnects if the client has given up, or receives nothing. Called after each heartbeat. */
   check (): void {
-    if (this.#closed) return // by the reply to an earlier heartbeat
+    if (this.#isClosed) return // by the reply to an earlier heartbeat
     if (this.#client.status === 'end') this.#client.connect().catch((error: unknown) => this.#fail(error))
     if (this.#client.status !== 'ready' || ++this.#silentBeats <= maxSilentBeats) return
     this.#silentBeats = 0
@@ -61,14 +61,14 @@ export class RedisMessages {
   }
 
   close (): void {
-    this.#closed = true
+    this.#isClosed = true
     this.#client.disconnect()
   }
 
   async #subscribe (): Promise<void> {
     try {
       await this.#client.subscribe(...this.#listeners.keys())
-      this.#failed = false
+      this.#hasFailed = false
       this.#resume()
     } catch (error) {
       this.#fail(error) // and again with the next connection
@@ -80,7 +80,7 @@ export class RedisMessages {
   }
 
   #fail (error: unknown): void {
-    if (!this.#failed) this.#onFailure(error)
-    this.#failed = true
+    if (!this.#hasFailed) this.#onFailure(error)
+    this.#hasFailed = true
   }
 }

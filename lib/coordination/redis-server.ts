@@ -72,7 +72,7 @@ export class RedisServer extends EventEmitter<Events> {
   /** Messages that Redis may lack, by topic. */
   readonly #unsent = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
-  #beating = false
+  #isBeating = false
   #isUp = false
   readonly #isGone: (processName: string) => boolean
   /** Exited processes, as last reported by `gone`. */
@@ -277,8 +277,8 @@ export class RedisServer extends EventEmitter<Events> {
   }
 
   async #beat (): Promise<void> {
-    if (this.#beating) return
-    this.#beating = true
+    if (this.#isBeating) return
+    this.#isBeating = true
     try {
       // A client gives up when Sentinels change the primary while it connects.
       if (this.#redis.status === 'end') await this.#connect()
@@ -306,7 +306,7 @@ export class RedisServer extends EventEmitter<Events> {
       // A silent connection may be dead.
       if (this.#redis.status === 'ready') this.#redis.disconnect(true)
     } finally {
-      this.#beating = false
+      this.#isBeating = false
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Records each call: its usage row, its log line, soft budgets that it exceeded, and the bodies that its project
- * stores. Then the mirror of the call starts.
+ * Records each call: its usage row, its log line, soft budgets that it exceeded, and the bodies that its
+ * project stores. Then the mirror of the call starts.
  */
 
 import { BudgetWarnings } from '../limits/budget-warnings.ts'

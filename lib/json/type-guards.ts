@@ -72,7 +72,7 @@ export function objectsOf (value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
-/** Returns the object without members that are null; the same object if it has none, which is the usual case. */
+/** Returns the object without members that are null; usually it has none, and is returned itself. */
 export function withoutNulls (object: JsonObject): JsonObject {
   for (const name in object) {
     if (object[name] === null) {

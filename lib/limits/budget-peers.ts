@@ -82,7 +82,7 @@ export class BudgetPeers {
   /** True once it was ready, even while it joins again. */
   #hasJoined = false
   #isClosed = false
-  #shared = false
+  #hasPeers = false
   /** When peers were last looked for, whether or not the store could be read. */
   #lookedAtMs = -Infinity
   readonly #unrecorded = new UnrecordedSpending()
@@ -94,10 +94,10 @@ export class BudgetPeers {
 
   /** Returns true while another gateway uses the store. Queries the store unless it did so recently. */
   isShared (): boolean {
-    if (!this.#shared && performance.now() - this.#lookedAtMs > 1.5 * this.#options.beatMs) {
+    if (!this.#hasPeers && performance.now() - this.#lookedAtMs > 1.5 * this.#options.beatMs) {
       this.#attempt(() => this.#beat())
     }
-    return this.#shared
+    return this.#hasPeers
   }
 
   /**
@@ -185,7 +185,7 @@ export class BudgetPeers {
     try {
       await retryWhenLocked(async () => this.#beat())
       const joinedAt = await retryWhenLocked(async () => this.#othersSeen())
-      for (let waited = 0; this.#shared && waited < maxMissedBeats; waited += 0.25) {
+      for (let waited = 0; this.#hasPeers && waited < maxMissedBeats; waited += 0.25) {
         const seen = await retryWhenLocked(async () => this.#othersSeen())
         if ([...joinedAt].every(([id, seenMs]) => seen.get(id) !== seenMs)) break
         await sleep(beatMs / 4)
@@ -222,8 +222,8 @@ export class BudgetPeers {
       const isKnown = prepare('update gateways set seen_ms = ? where id = ?').run(now(), this.#id).changes > 0
       if (!isKnown) prepare('insert into gateways (id, seen_ms) values (?, ?)').run(this.#id, now())
       this.#dropGone(prepare)
-      this.#shared = prepare('select 1 from gateways where id <> ? limit 1').get(this.#id) !== undefined
-      if (!this.#shared) {
+      this.#hasPeers = prepare('select 1 from gateways where id <> ? limit 1').get(this.#id) !== undefined
+      if (!this.#hasPeers) {
         prepare(dropHoldings).run(this.#id)
         return
       }

@@ -30,7 +30,7 @@ export interface Estimate {
 /** Tokens of a prompt. */
 export interface PromptEstimate {
   readonly typical: number
-  /** What strict budgets reserve; texts of rare characters may take up to twice as much. Default: `typical`. */
+  /** What strict budgets reserve; rare characters may take up to twice as much. Default: `typical`. */
   readonly max: number
   /** Their maximum tokens depend on the model and are not in `max`. Default: none. */
   readonly media: PromptMedia

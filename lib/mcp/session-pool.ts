@@ -28,8 +28,8 @@ interface Entry {
   session?: Session
   users: number
   /** False once removed from the pool: the last user then closes it. */
-  pooled: boolean
-  ended: boolean
+  isPooled: boolean
+  hasEnded: boolean
   timer?: NodeJS.Timeout
 }
 
@@ -108,7 +108,7 @@ export class SessionPool {
     entry ??= this.#open(target)
     entry.users++
     clearTimeout(entry.timer)
-    if (entry.pooled) {
+    if (entry.isPooled) {
       this.#entries.delete(key)
       this.#entries.set(key, entry)
     }
@@ -118,13 +118,13 @@ export class SessionPool {
   #open (target: ToolServerTarget): Entry {
     const { keyId } = target
     if (keyId !== undefined) this.#addSession(keyId)
-    const pooled = !this.#closed.signal.aborted && this.#makeRoom()
+    const isPooled = !this.#closed.signal.aborted && this.#makeRoom()
     const entry: Entry = {
       keyId,
       opening: this.#options.connect(target, this.#closed.signal),
       users: 0,
-      pooled,
-      ended: false
+      isPooled,
+      hasEnded: false
     }
     entry.opening.then(
       session => {
@@ -183,7 +183,7 @@ export class SessionPool {
   #release (key: string, entry: Entry): void {
     entry.users--
     if (entry.users > 0) return
-    if (entry.pooled) {
+    if (entry.isPooled) {
       entry.timer = setTimeout(() => this.#drop(key, entry), this.#options.idleMs)
       entry.timer.unref()
       while (this.#idleListBytes() > this.#options.maxListBytes && this.#dropIdle(hasList)) { /* the next */ }
@@ -194,15 +194,15 @@ export class SessionPool {
 
   /** Removes a session from the pool, and closes it unless it is in use. */
   #drop (key: string, entry: Entry): void {
-    entry.pooled = false
+    entry.isPooled = false
     clearTimeout(entry.timer)
     if (this.#entries.get(key) === entry) this.#entries.delete(key)
     if (entry.users === 0 || this.#closed.signal.aborted) this.#end(entry)
   }
 
   #end (entry: Entry): void {
-    if (entry.ended) return
-    entry.ended = true
+    if (entry.hasEnded) return
+    entry.hasEnded = true
     this.#removeSession(entry)
     const closing = entry.opening.then(async session => await session.close(), () => undefined)
     this.#closing.add(closing)

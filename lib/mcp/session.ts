@@ -41,18 +41,18 @@ export class Session {
   readonly #options: SessionOptions
   #tools: Promise<readonly ServerTool[]> | undefined
   #toolsUntilMs = 0
-  #closed = false
+  #isClosed = false
 
   constructor (client: Client, options: SessionOptions) {
     this.#client = client
     this.#options = options
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is no EventTarget
-    client.onclose = () => { this.#closed = true }
+    client.onclose = () => { this.#isClosed = true }
   }
 
   /** True once the connection is closed. */
   get closed (): boolean {
-    return this.#closed
+    return this.#isClosed
   }
 
   get serverVersion (): string | undefined {
@@ -116,10 +116,10 @@ export class Session {
 
   /** Ends the session at the server, and closes sockets, timers and the child process. Never throws. */
   async close (): Promise<void> {
-    if (!this.#closed) {
+    if (!this.#isClosed) {
       await Promise.race([this.#options.terminate().catch(ignoreFailure), after(terminationMs)])
     }
-    this.#closed = true
+    this.#isClosed = true
     await this.#client.close().catch(ignoreFailure)
   }
 }

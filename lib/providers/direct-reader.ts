@@ -12,7 +12,7 @@ import type { StreamReader } from './provider.ts'
 
 /** Reads one answer, complete or streamed. Subclasses know the format of their API. */
 export abstract class DirectReader implements StreamReader<ChatEvent> {
-  done = false
+  isDone = false
   protected started = false
   #calls = 0
 
@@ -42,7 +42,7 @@ export abstract class DirectReader implements StreamReader<ChatEvent> {
       return
     }
     this.readMessage(message, into)
-    if (this.done) this.#finish(into)
+    if (this.isDone) this.#finish(into)
   }
 
   end (into: ChatEvent[]): void {

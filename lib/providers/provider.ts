@@ -151,7 +151,7 @@ export interface StreamReader<E> {
    */
   readonly usageSoFar?: () => Usage | undefined
   /** True after the message that ends the response (`[DONE]`); the rest is not read. */
-  readonly done: boolean
+  readonly isDone: boolean
 }
 
 /** A response of any other status. */

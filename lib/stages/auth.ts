@@ -12,7 +12,7 @@ import type { Services } from '../services.ts'
 
 export interface AuthOptions {
   /** True for an endpoint open to every key, even to a key limited to other endpoints. Default: false. */
-  readonly everyKey?: boolean
+  readonly admitsEveryKey?: boolean
 }
 
 /**
@@ -24,7 +24,7 @@ export interface AuthOptions {
  */
 export function auth (
   { keys, recordRules = {} }: Pick<Services, 'keys' | 'recordRules'>,
-  { everyKey = false }: AuthOptions = {}
+  { admitsEveryKey = false }: AuthOptions = {}
 ): Stage<Call, AuthedCall> {
   const { inspectedEndpoints, hidesCost, ownTags, digestEndUsers, acceptsAnyMetadata, captureBodies } =
     recordRules
@@ -41,7 +41,7 @@ export function auth (
     record.caller.keyName = key.name
     record.caller.projectName = key.project?.name
     record.times.keyCheckedAtMs = performance.now()
-    if (!everyKey && key.endpoints !== undefined && !key.endpoints.includes(record.endpoint)) {
+    if (!admitsEveryKey && key.endpoints !== undefined && !key.endpoints.includes(record.endpoint)) {
       throw new GatewayError('insufficient_permissions', {
         message: `This API key may not call the endpoint \`${record.endpoint}\`. Use another key.`
       })

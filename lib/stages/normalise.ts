@@ -30,8 +30,8 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
   /** By index of the choice; set with the first one. */
   #ends: Map<number, ChatEvent & { type: 'choice-end' }> | undefined
   #usage: (ChatEvent & { type: 'usage' }) | undefined
-  /** True once the provider's start has been read. It may follow an empty first batch. */
-  #hasStart = false
+  /** True until there is an event: the provider's start may follow an empty first batch. */
+  #awaitsStart = true
   /** Kept without its events: a waiting stream would otherwise retain the text of its last read. */
   #last: Pick<ChatBatch, 'call' | 'route'> | undefined
   readonly #estimate: NormaliseOptions['estimate']
@@ -43,9 +43,11 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
   push (batch: ChatBatch): ChatBatch | undefined {
     const isFirst = this.#last === undefined
     const { call, route } = batch
+    const isLateStart = this.#awaitsStart && !isFirst
+    this.#awaitsStart &&= batch.events.length === 0
     if (this.#last?.call !== call || this.#last.route !== route) this.#last = { call, route }
     if (!isFirst && batch.events.length > 0 && passesUnchanged(batch.events)) return batch
-    const events = this.#read(batch.events, isFirst)
+    const events = this.#read(batch.events, isLateStart)
     if (isFirst) {
       // A direct answer begins with the provider's own count.
       const promptTokens =
@@ -65,14 +67,13 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     return { call, route, events }
   }
 
-  #read (events: readonly ChatEvent[], isFirst: boolean): ChatEvent[] {
+  #read (events: readonly ChatEvent[], isLateStart: boolean): ChatEvent[] {
     const passed: ChatEvent[] = []
     for (const event of events) {
       switch (event.type) {
         case 'answer-start':
           // The start that was sent has the id and the time.
-          if (!this.#hasStart && !isFirst) passed.push({ type: 'answer-start', ...traitsOf(event) })
-          this.#hasStart = true
+          if (isLateStart) passed.push({ type: 'answer-start', ...traitsOf(event) })
           break
         case 'choice-end':
           this.#ends ??= new Map()

@@ -91,7 +91,9 @@ function giveUpOnSlowStreams (
   { slowStreamBudget }: RoutingState
 ): SlowStreamPolicy['tryGiveUp'] | undefined {
   if (request.stream !== true) return undefined
-  const able = routes.filter(({ providerId }) => providers.get(providerId)?.adapters[capability] !== undefined)
+  const able = routes.filter(
+    ({ providerId }) => providers.get(providerId)?.adapters[capability] !== undefined
+  )
   if (!able.some(({ providerId }) => providers.get(providerId)?.slowStream !== undefined)) return undefined
   slowStreamBudget.onCall()
   const isUntried = (route: Route): boolean =>

@@ -29,7 +29,7 @@ export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (
         const { record, request } = batch.call
         meter ??= new UsageMeter(record)
         meter.read(batch.events)
-        if (estimate !== undefined && !meter.reported) {
+        if (estimate !== undefined && !meter.hasReported) {
           record.usage.total = estimate(request)
           record.usage.isEstimated = true
         }

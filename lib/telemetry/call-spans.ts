@@ -38,7 +38,7 @@ export interface CallSpan {
   readonly attributes: Attributes
   readonly events: readonly SpanEvent[]
   /** True if the operation failed, as opposed to its caller. */
-  readonly failed: boolean
+  readonly hasFailed: boolean
   /** True for the attempt whose answer was used. */
   readonly isAnswer?: boolean
 }
@@ -153,7 +153,7 @@ function serverSpan (
     spanId: record.trace?.spanId,
     startedAtMs: receivedAtMs,
     endedAtMs,
-    failed: outcome === 'error' && (status === undefined || status >= 500 || status < 400),
+    hasFailed: outcome === 'error' && (status === undefined || status >= 500 || status < 400),
     events: [
       ...waitEvents(record),
       ...firstByteMs === undefined
@@ -241,7 +241,7 @@ function requestSpan (
     spanId: span?.spanId,
     startedAtMs,
     endedAtMs: endedAtMs ?? (isAnswer ? callEndedAtMs : outcomeAtMs ?? callEndedAtMs),
-    failed: reason !== undefined && !deliberateReasons.has(reason),
+    hasFailed: reason !== undefined && !deliberateReasons.has(reason),
     isAnswer,
     events:
       isStreamed === true && outcomeAtMs !== undefined && isAnswer
@@ -286,7 +286,7 @@ function partSpan (
     parentId: attemptSpan.spanId,
     startedAtMs,
     endedAtMs: endedAtMs ?? callEndedAtMs,
-    failed: reason !== undefined && !deliberateReasons.has(reason),
+    hasFailed: reason !== undefined && !deliberateReasons.has(reason),
     events: [],
     attributes: {
       'http.response.status_code': status,
@@ -305,7 +305,7 @@ function listingSpan ({ serverName, startedAtMs, endedAtMs, outcome, span }: Too
     spanId: span?.spanId,
     startedAtMs,
     endedAtMs,
-    failed: outcome !== 'ok',
+    hasFailed: outcome !== 'ok',
     events: [],
     attributes: {
       'mcp.method.name': 'tools/list',
@@ -334,7 +334,7 @@ function guardSpan (
     spanId: undefined,
     startedAtMs,
     endedAtMs,
-    failed: isUnavailable,
+    hasFailed: isUnavailable,
     events: [],
     attributes: {
       'error.type': isUnavailable ? 'unavailable' : undefined,
@@ -355,7 +355,7 @@ function toolSpan ({ serverName, toolName, startedAtMs, endedAtMs, outcome, span
     spanId: span?.spanId,
     startedAtMs,
     endedAtMs,
-    failed: outcome === 'tool_error' || outcome === 'server_failed',
+    hasFailed: outcome === 'tool_error' || outcome === 'server_failed',
     events: [],
     attributes: {
       'mcp.method.name': 'tools/call',

@@ -164,7 +164,7 @@ export class CallTracer {
         endedAtMs: endedAt,
         attributes,
         events: [],
-        failed: true
+        hasFailed: true
       } as const
       const callTrace = { traceId, state: undefined, flags: TraceFlags.SAMPLED }
       if (this.#counter.add()) this.#send(span, 0, callTrace, parentId)
@@ -191,7 +191,7 @@ export class CallTracer {
    * @param parentId the parent span; absent for the root
    */
   #send (
-    { name, kind, spanId = newSpanId(), startedAtMs, endedAtMs, attributes, events, failed }: CallSpan,
+    { name, kind, spanId = newSpanId(), startedAtMs, endedAtMs, attributes, events, hasFailed }: CallSpan,
     epochMs: number,
     { traceId, state, flags }: Pick<CallTrace, 'traceId' | 'state' | 'flags'>,
     parentId: string | undefined
@@ -209,7 +209,7 @@ export class CallTracer {
       endTime: hrTime(startedAtMs + epochMs + durationMs),
       duration: hrTime(durationMs),
       ended: true,
-      status: { code: failed ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
+      status: { code: hasFailed ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
       attributes: knownAttributes(attributes),
       links: [],
       events: events.map(event => ({

@@ -56,7 +56,7 @@ export function chargeOf (
     usage: addUsage(answer.usage, extra.usage),
     nanoUsd: isOpenEnded ? interruptedCost(record, charged) : charged,
     isEstimated:
-      answer.estimated ||
+      answer.isEstimated ||
       extra.estimated ||
       cost.estimated ||
       chargedNanoUsd !== undefined ||
@@ -71,7 +71,7 @@ interface AnswerUsage {
   readonly usage?: Usage
   /** The usage of each request. Each is priced separately, because long prompts have higher prices. */
   readonly answers: readonly Usage[]
-  readonly estimated: boolean
+  readonly isEstimated: boolean
 }
 
 /**
@@ -92,15 +92,19 @@ function answerUsage (record: CallRecord): AnswerUsage {
     const answers = isTotal ? [usage] : reported.flatMap(answer => answer.requests ?? answer.usage)
     const turn = usageEstimated ? turnInFlight(record) : undefined
     return turn === undefined
-      ? { usage, answers, estimated: usageEstimated }
-      : { usage: addUsage(usage, sumOfUsage(turn)) ?? usage, answers: [...answers, ...turn], estimated: true }
+      ? { usage, answers, isEstimated: usageEstimated }
+      : {
+          usage: addUsage(usage, sumOfUsage(turn)) ?? usage,
+          answers: [...answers, ...turn],
+          isEstimated: true
+        }
   }
   const isCounted = isBegun(record) && isDeferred !== true
   const promptTokens = isCounted ? record.usage.estimate?.countPrompt() : undefined
-  if (promptTokens === undefined && outputCharacters === undefined) return { answers: [], estimated: false }
+  if (promptTokens === undefined && outputCharacters === undefined) return { answers: [], isEstimated: false }
   const { usage: { reported = reportedBy(undefined) } } = record
   const answers = estimatedRequests(reported, promptTokens ?? 0, outputCharacters ?? 0)
-  return { usage: sumOfUsage(answers), answers, estimated: true }
+  return { usage: sumOfUsage(answers), answers, isEstimated: true }
 }
 
 /** Returns true if a provider may have started work, and may bill the call. */
@@ -110,11 +114,12 @@ function isBegun (record: CallRecord): boolean {
   return chosen !== undefined || outputCharacters !== undefined || (requestCount > 0 && mayBeAtWork(record))
 }
 
-/** Returns the usage of the requests of a tool loop turn that was cut off, if a provider may have started it. */
+/** Returns the usage, by request, of a tool loop turn that was cut off, if a provider may have started it. */
 function turnInFlight (record: CallRecord): readonly Usage[] | undefined {
   const { usage: { openTurn, outputCharacters = 0, reported }, routing: { requestCount } } = record
   if (openTurn === undefined || requestCount === openTurn.requestCount) return undefined
-  const isBilled = outputCharacters > openTurn.outputCharacters || (reported !== undefined && reported.requests.length > 0)
+  const hasReport = reported !== undefined && reported.requests.length > 0
+  const isBilled = outputCharacters > openTurn.outputCharacters || hasReport
   return isBilled || mayBeAtWork(record, openTurn.attemptsAtWork)
     ? estimatedTurn(openTurn, record.usage)
     : undefined
@@ -281,7 +286,7 @@ interface Cost {
  */
 function callCost (
   record: CallRecord,
-  { answers, estimated }: AnswerUsage,
+  { answers, isEstimated: estimated }: AnswerUsage,
   models: PricedModels
 ): Cost {
   const {

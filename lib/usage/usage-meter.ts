@@ -17,7 +17,7 @@ export class UsageMeter {
   }
 
   /** True once the provider has reported the usage of the answer. */
-  get reported (): boolean {
+  get hasReported (): boolean {
     return this.#hasReported
   }
 

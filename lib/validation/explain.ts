@@ -61,7 +61,7 @@ function checkObject (schema: JsonSchema, value: Record<string, unknown>, found:
   }
   for (const key in properties) {
     const property = properties[key]
-    if (found.full || property === undefined) return
+    if (found.isFull || property === undefined) return
     if (Object.hasOwn(value, key) && value[key] !== undefined) {
       found.at(key, () => check(property, value[key], found))
     } else if (schema.required?.includes(key)) {
@@ -79,7 +79,7 @@ function checkOtherKeys (
   if (patternProperties === undefined && additionalProperties === true && propertyNames === undefined) return
   const patterns = Object.entries(patternProperties ?? {})
   for (const key of Object.keys(value)) {
-    if (found.full) return
+    if (found.isFull) return
     found.at(key, () => {
       if (propertyNames !== undefined) found.at('[key]', () => check(propertyNames, key, found))
       const matching = patterns.filter(([pattern]) => expression(pattern).test(key))
@@ -96,7 +96,7 @@ function checkList (schema: JsonSchema, value: readonly unknown[], found: Explan
   const { items, minItems, maxItems = Infinity } = schema
   checkSize('List', value.length, minItems, maxItems, found)
   if (items === undefined || value.length > maxItems) return
-  for (let index = 0; index < value.length && !found.full; index++) {
+  for (let index = 0; index < value.length && !found.isFull; index++) {
     found.at(index, () => check(items, value[index], found))
   }
 }

@@ -34,7 +34,7 @@ export interface EndpointDoc {
   /** For an endpoint of the admin API: who may use it, instead of callers with a key. */
   readonly access?: 'open' | 'session' | 'administration'
   /** True if any key is accepted, whatever endpoints it may use. */
-  readonly everyKey?: boolean
+  readonly admitsEveryKey?: boolean
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** For endpoints that route: the answer to a dry run. */
   readonly dryRun?: TSchema

@@ -95,9 +95,9 @@ function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Respons
 
 /** Merges errors with the same status into one response that lists their codes. */
 function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response> {
-  const { request, errors = [], open = false, everyKey = false, errorBody } = endpoint
+  const { request, errors = [], open = false, admitsEveryKey = false, errorBody } = endpoint
   const possible = new Set([
-    ...(open ? [] : everyKey ? withEveryKey : withKey),
+    ...(open ? [] : admitsEveryKey ? withEveryKey : withKey),
     ...(request === undefined ? [] : withBody),
     ...errors,
     ...alwaysPossible

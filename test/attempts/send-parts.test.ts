@@ -359,7 +359,7 @@ t.test('events that arrived before a failure are still sent', async t => {
     }
   }
   const words: StreamReader<Word> = {
-    done: false,
+    isDone: false,
     read: ({ data }, into) => {
       into.push({ type: 'text-delta', choice: 0, text: data })
     },

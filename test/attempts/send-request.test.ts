@@ -29,7 +29,7 @@ function wordReader (): StreamReader<Event> {
   let complete = false
   let done = false
   return {
-    get done () { return done },
+    get isDone () { return done },
     read: ({ data }, into) => {
       for (const word of data.split(' ')) {
         if (word === '<') throw new GatewayError('upstream_invalid_response')
@@ -258,7 +258,7 @@ t.test('an exception in a reader is a 502', async t => {
   const stumble = (): never => { throw new RangeError('Maximum call stack size exceeded') }
   const readers: ReadonlyArray<BodyFormat<Event>> = [
     { as: 'json', read: stumble }, { as: 'text', read: stumble }, { as: 'bytes', read: stumble },
-    { as: 'events', reader: { done: false, read: stumble, end: stumble }, json: stumble }
+    { as: 'events', reader: { isDone: false, read: stumble, end: stumble }, json: stumble }
   ]
   for (const reader of readers) {
     const { body, opening } = start({ reader, streamed: false })
@@ -479,7 +479,7 @@ t.test('a rejected parameter is named as the caller wrote it', async t => {
 function lineReader (): StreamReader<Event> {
   let isComplete = false
   return {
-    done: false,
+    isDone: false,
     read: ({ data }, into) => {
       if (data === 'stop') isComplete = true
       else into.push({ type: 'text-delta', text: data })

@@ -13,7 +13,7 @@ interface Event { readonly type: string, readonly text?: string }
 function reader (): StreamReader<Event> {
   let done = false
   return {
-    get done () { return done },
+    get isDone () { return done },
     read: ({ data }, into) => {
       if (data === 'bad') throw new Error('cannot be read')
       if (data === '[DONE]') done = true

@@ -117,7 +117,9 @@ t.test('days of a catalogue file must exist', async t => {
     'own.json': JSON.stringify({ families: [family], models: [broken] })
   })
   t.same(
-    formatProblems(failure(() => readSettings({ env: {}, cwd }))).split('\n').map(line => line.replace(/^\S+ +/, '')),
+    formatProblems(failure(() => readSettings({ env: {}, cwd })))
+      .split('\n')
+      .map(line => line.replace(/^\S+ +/, '')),
     ['families[0].as_of', 'models[0].price.as_of', 'models[0].created_at'].map(
       path => `${path}  is not a day that exists`
     )

@@ -21,7 +21,8 @@ t.test('repeated replacements change only the affected strings of the request te
   t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }')
   t.equal(again.callerBody?.()?.text(), '{ "a":"X", "b":"Y", "n":null }', 'also for another route')
   t.equal(again.callerBody?.()?.print({ c: 1 }), 'as it came: {"c":1}')
-  t.equal(replaceRequest(routedCall(before), before, first).callerBody, undefined, 'when the body is not kept')
+  const notKept = replaceRequest(routedCall(before), before, first)
+  t.equal(notKept.callerBody, undefined, 'when the body is not kept')
   t.end()
 })
 

@@ -54,7 +54,7 @@ const chat: Adapter<ChatInput, ChatEvent> = {
       as: 'events',
       decoder: frameDecoder,
       reader: {
-        get done () { return done },
+        get isDone () { return done },
         read: ({ data }, into) => {
           if (data === 'failed') throw new ProviderFailure({ kind: 'overloaded' })
           if (!begun) into.push({ type: 'answer-start' })

@@ -230,7 +230,7 @@ const ask = (streamed: boolean): AdapterInput<string> => ({
   streamed
 })
 const stream = ({ request }: AdapterInput<string>): StreamReader<string> => ({
-  done: false,
+  isDone: false,
   read: (_message, into) => {
     into.push(request)
   },

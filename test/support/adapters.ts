@@ -41,7 +41,7 @@ export function readBytes<R, E> (adapter: Adapter<R, E>, body: Buffer, ask: Adap
 export function streamOf<R, E> (adapter: Adapter<R, E>, ask: AdapterInput<R>): StreamReader<E> {
   const { reader } = readerAs(adapter, { ...ask, streamed: true }, 'events')
   return {
-    get done () { return reader.done },
+    get isDone () { return reader.isDone },
     read: (message, into) => asCallerReads(() => reader.read(message, into)),
     end: into => asCallerReads(() => reader.end(into))
   }

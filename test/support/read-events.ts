@@ -6,10 +6,10 @@ export function readEvents<E> (pieces: Iterable<Uint8Array>, reader: StreamReade
   const messages = sseDecoder(1_000_000)
   const events: E[] = []
   const read = (complete: ReturnType<typeof messages.push>): void => {
-    for (const message of complete) if (!reader.done) reader.read(message, events)
+    for (const message of complete) if (!reader.isDone) reader.read(message, events)
   }
   for (const piece of pieces) read(messages.push(piece))
   read(messages.end())
-  if (!reader.done) reader.end(events)
+  if (!reader.isDone) reader.end(events)
   return events
 }

@@ -190,7 +190,7 @@ t.test('unanswered requests end when they failed, and only failures are errors',
     ] }
   })
   t.same(
-    children.map(({ endedAtMs, failed }) => [endedAtMs, failed]),
+    children.map(({ endedAtMs, hasFailed: failed }) => [endedAtMs, failed]),
     [
       [120, true],
       [150, false],
@@ -270,7 +270,7 @@ for (const [title, end, failed] of [
   ['a caller who left', { outcome: 'client_closed', status: 499 }, false]
 ] as const) {
   t.test(`${title} ${failed ? 'is a' : 'is no'} failed span`, async t => {
-    t.equal(spansOf({ end }).server.failed, failed)
+    t.equal(spansOf({ end }).server.hasFailed, failed)
   })
 }
 

@@ -10,7 +10,7 @@ const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
 function read (events: readonly AnswerEvent[], record = new CallRecord('chat')) {
   const meter = new UsageMeter(record)
   meter.read(events)
-  return { record, reported: meter.reported }
+  return { record, reported: meter.hasReported }
 }
 
 t.test('reported usage is added to that of earlier turns', async t => {

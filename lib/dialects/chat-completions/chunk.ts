@@ -27,7 +27,7 @@ export type Chunk = ChatCompletionChunk & Fields
 export class ChunkBuilder {
   /** Has every possible field: overwriting fields of a copy costs a tenth of adding one. */
   readonly #template: Chunk
-  readonly #withUsage: boolean
+  readonly #sendsUsage: boolean
   /** Choices whose role was sent. An array, because a set costs 0.15 KB per open stream. */
   readonly #begun: number[] = []
   readonly #finishes: Array<[number, FinishReason]> = []
@@ -43,7 +43,7 @@ export class ChunkBuilder {
    */
   constructor (head: AnswerHead, withUsage: boolean, costOf?: () => UsageCost | undefined) {
     this.#costOf = costOf
-    this.#withUsage = withUsage
+    this.#sendsUsage = withUsage
     this.#template = {
       id: head.id,
       object: 'chat.completion.chunk',
@@ -117,7 +117,7 @@ export class ChunkBuilder {
     }
     const cost = this.#costOf?.()
     const usage = this.#usage ?? cost?.usage
-    if (this.#withUsage && usage !== undefined) {
+    if (this.#sendsUsage && usage !== undefined) {
       chunks.push({ ...this.#chunk([]), usage: completionUsage(usage, cost) })
     }
     const last = chunks.at(-1)

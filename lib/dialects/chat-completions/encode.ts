@@ -23,7 +23,7 @@ interface Halves {
 
 class Printer implements FramePrinter<ChatEvent> {
   readonly #chunks: ChunkBuilder
-  readonly #obfuscated: boolean
+  readonly #obfuscates: boolean
   /**
    * By choice. Printing text between two halves costs a tenth of printing its chunk. The array begins with
    * one place, because V8 reserves 16 when an empty one grows.
@@ -32,7 +32,7 @@ class Printer implements FramePrinter<ChatEvent> {
 
   constructor ({ head, call }: AnswerStart) {
     const { stream_options: options } = call.request
-    this.#obfuscated = options?.include_obfuscation === true
+    this.#obfuscates = options?.include_obfuscation === true
     const usageCost = call.options?.usageCost
     const withUsage = options?.include_usage === true || usageCost !== undefined
     this.#chunks = new ChunkBuilder(head, withUsage, usageCost && (() => usageCost(call)))
@@ -44,7 +44,7 @@ class Printer implements FramePrinter<ChatEvent> {
       const isPlain =
         event.type === 'text-delta' &&
         event.logprobs === undefined &&
-        !this.#obfuscated &&
+        !this.#obfuscates &&
         !this.#chunks.hasPending
       text += isPlain ? this.#printText(event) : this.#printChunks(this.#chunks.of(event))
     }
@@ -68,7 +68,7 @@ class Printer implements FramePrinter<ChatEvent> {
   }
 
   #printChunks (chunks: readonly Chunk[]): string {
-    return chunks.map(chunk => sseData(JSON.stringify(this.#obfuscated ? obfuscated(chunk) : chunk))).join('')
+    return chunks.map(chunk => sseData(JSON.stringify(this.#obfuscates ? obfuscated(chunk) : chunk))).join('')
   }
 }
 

@@ -45,7 +45,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   #hasStarted = false
   /** Valid while the block of the last text is open. */
   readonly #template = new TextTemplate(textMessage)
-  done = false
+  isDone = false
 
   constructor ({ request }: AdapterInput<ChatInput>) {
     this.#reader = new ResponseReader(request)
@@ -59,7 +59,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 
   end (into: ChatEvent[]): void {
-    if (!this.#reader.finished) throw new GatewayError('upstream_stream_interrupted')
+    if (!this.#reader.isFinished) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
   }
 
@@ -99,7 +99,7 @@ class ChatStream implements StreamReader<ChatEvent> {
         break
       case 'message_stop':
         this.#reader.usage.read(event.usage ?? objectOf(event.message)?.['usage'])
-        this.done = true
+        this.isDone = true
         this.#reader.end(into)
         break
       default: {

@@ -130,7 +130,7 @@ class MessageReader extends DirectReader {
         this.#noteReason(objectOf(event.delta)?.['stop_reason'])
         break
       case 'message_stop':
-        this.done = true
+        this.isDone = true
     }
   }
 

@@ -85,7 +85,7 @@ export class ResponseReader {
   }
 
   /** True once a stop reason has arrived. */
-  get finished (): boolean {
+  get isFinished (): boolean {
     return this.#finish !== undefined
   }
 

@@ -25,7 +25,7 @@ export function readResponse (body: unknown, { request }: AdapterInput<ChatInput
   const events: ChatEvent[] = []
   return withReportedUsage(() => reader.usage, () => {
     reader.read(wire, events)
-    if (!reader.anyChoice) throw invalidResponse('the response has no choices')
+    if (!reader.hasChoice) throw invalidResponse('the response has no choices')
     if (partsOf(wire['choices'], 'the list of choices').some(isEmptyChoice)) {
       throw invalidResponse('a choice has no message')
     }

@@ -35,13 +35,13 @@ const textMessage: TextMessage = {
 
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
-  readonly #lenient: boolean
+  readonly #acceptsMissingFinish: boolean
   readonly #template = new TextTemplate(textMessage)
-  done = false
+  isDone = false
 
   constructor ({ request, quirks }: AdapterInput<ChatInput>) {
     this.#reader = new ResponseReader(request)
-    this.#lenient = quirks.lenientFinish === true
+    this.#acceptsMissingFinish = quirks.lenientFinish === true
   }
 
   read ({ event, data }: EventSourceMessage, into: ChatEvent[]): void {
@@ -50,7 +50,7 @@ class ChatStream implements StreamReader<ChatEvent> {
       this.#reader.noteText()
       into.push({ type: 'text-delta', choice: 0, text })
     } else if (isDone(data)) {
-      this.done = true
+      this.isDone = true
       this.end(into)
     } else {
       const chunk = chunkOf(event, data)
@@ -59,8 +59,8 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 
   end (into: ChatEvent[]): void {
-    const lenient = this.done && this.#lenient && this.#reader.anyChoice
-    if (!this.#reader.complete && !lenient) throw new GatewayError('upstream_stream_interrupted')
+    const lenient = this.isDone && this.#acceptsMissingFinish && this.#reader.hasChoice
+    if (!this.#reader.isComplete && !lenient) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
   }
 

@@ -60,7 +60,7 @@ interface Choice {
   stopSequence: string | undefined
   isContextFull: boolean
   legacyName: string | undefined
-  legacyCall: boolean
+  hasBegunLegacyCall: boolean
   /** Thinking that may still receive its signature. */
   thinking: ThinkingBlock & { readonly type: 'thinking' } | undefined
 }
@@ -68,7 +68,7 @@ interface Choice {
 export class ResponseReader {
   readonly #retained = new Retained()
   readonly #maxChoices: number
-  readonly #legacy: boolean
+  readonly #offersFunctionsOnly: boolean
   readonly #request: ResponseRequest
   readonly #stops: ReadonlySet<unknown>
   /**
@@ -86,16 +86,16 @@ export class ResponseReader {
   constructor (request: ResponseRequest) {
     this.#request = request
     this.#maxChoices = request.n ?? 1
-    this.#legacy = offersFunctionsOnly(request)
+    this.#offersFunctionsOnly = offersFunctionsOnly(request)
     this.#stops = request.stop === undefined ? none : new Set([request.stop ?? []].flat())
   }
 
   /** True if at least one choice began and every choice has a finish reason. */
-  get complete (): boolean {
+  get isComplete (): boolean {
     return this.#choices.length > 0 && this.#choices.every(({ finish }) => finish !== undefined)
   }
 
-  get anyChoice (): boolean {
+  get hasChoice (): boolean {
     return this.#choices.length > 0
   }
 
@@ -269,7 +269,7 @@ export class ResponseReader {
       stopSequence: undefined,
       isContextFull: false,
       legacyName: undefined,
-      legacyCall: false,
+      hasBegunLegacyCall: false,
       thinking: undefined
     }
     this.#choices.push(choice)
@@ -299,13 +299,13 @@ export class ResponseReader {
   #readLegacyCall (choice: Choice, value: unknown, events: ChatEvent[]): void {
     const call = objectOf(value)
     if (call === undefined) return
-    if (!this.#legacy) {
+    if (!this.#offersFunctionsOnly) {
       this.#toolCalls(choice).read({ index: 0, function: call }, events)
       return
     }
     choice.legacyName ??= nonEmptyText(call['name'])
-    if (choice.legacyName !== undefined && !choice.legacyCall) {
-      choice.legacyCall = true
+    if (choice.legacyName !== undefined && !choice.hasBegunLegacyCall) {
+      choice.hasBegunLegacyCall = true
       events.push({
         type: 'tool-call-start',
         choice: choice.index,
@@ -403,8 +403,8 @@ function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
   const [delta] = partsOf(wire.delta, 'the delta')
   const [whole] = partsOf(wire.message, 'the message')
   if (whole === undefined) return delta ?? textDelta(wire)
-  const { hasText, hasReasoning, hasDetails, toolCalls, legacyCall } = choice
-  const isNew = !hasText && !hasReasoning && !hasDetails && toolCalls === undefined && !legacyCall
+  const { hasText, hasReasoning, hasDetails, toolCalls, hasBegunLegacyCall } = choice
+  const isNew = !hasText && !hasReasoning && !hasDetails && toolCalls === undefined && !hasBegunLegacyCall
   if (delta === undefined && isNew) return whole
   const {
     content,
@@ -422,7 +422,7 @@ function deltaOf (wire: WireChoice, choice: Choice): WireDelta {
     ...!hasText && { content, refusal },
     ...!hasReasoning && { reasoning_content: reasoningContent, reasoning, thinking_blocks: thinking },
     ...!hasDetails && { reasoning_details: details },
-    ...toolCalls?.any !== true && !legacyCall && { tool_calls: calls, function_call: call },
+    ...toolCalls?.hasCalls !== true && !hasBegunLegacyCall && { tool_calls: calls, function_call: call },
     ...Object.fromEntries(Object.entries(delta ?? {}).filter(([, value]) => value !== null && value !== ''))
   }
 }
@@ -437,22 +437,21 @@ function isCut ({ finish }: Choice): boolean {
  * @throws GatewayError `upstream_invalid_response` if a tool call was announced, but there is neither a call
  *   nor other output
  */
-function finalReason ({ finish, toolCalls, legacyCall, hasOutput }: Choice): FinishReason {
+function finalReason ({ finish, toolCalls, hasBegunLegacyCall, hasOutput }: Choice): FinishReason {
   const endsForCalls = finish === 'tool_calls' || finish === 'function_call'
   if (
     (endsForCalls || toolCalls !== undefined) &&
-    toolCalls?.any !== true &&
-    !legacyCall &&
+    toolCalls?.hasCalls !== true &&
+    !hasBegunLegacyCall &&
     finish !== 'length' &&
     finish !== 'content_filter'
   ) {
     if (!hasOutput) throw invalidResponse('tool calls are announced, and there is none')
     return 'stop'
   }
-  if (legacyCall && (finish === 'stop' || finish === undefined)) return 'function_call'
-  if (toolCalls?.any === true && (finish === 'stop' || finish === undefined || finish === 'function_call')) {
-    return 'tool_calls'
-  }
+  if (hasBegunLegacyCall && (finish === 'stop' || finish === undefined)) return 'function_call'
+  const mayHaveCalls = finish === 'stop' || finish === undefined || finish === 'function_call'
+  if (mayHaveCalls && toolCalls?.hasCalls === true) return 'tool_calls'
   return finish ?? 'stop'
 }
 

@@ -74,7 +74,7 @@ export class ToolCalls {
   }
 
   /** True once a call has a name: the choice then finishes with `tool_calls`. */
-  get any (): boolean {
+  get hasCalls (): boolean {
     return this.#started > 0
   }
 

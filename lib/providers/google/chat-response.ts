@@ -23,8 +23,8 @@ export function readResponse (body: unknown, input: AdapterInput<ChatInput>): Ch
   const events: ChatEvent[] = []
   return withReportedUsage(() => reader.usageSoFar, () => {
     reader.read(wire, events)
-    if (!reader.any) throw invalidResponse('the response has no candidates')
-    if (reader.anyHollow) throw invalidResponse('a candidate is empty')
+    if (!reader.hasCandidate) throw invalidResponse('the response has no candidates')
+    if (reader.hasHollowCandidate) throw invalidResponse('a candidate is empty')
     reader.end(events)
     return events
   })

@@ -33,7 +33,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   #choice = 0
   /** The last message that was not parsed: it may hold the final counts. */
   #unparsed: string | undefined
-  readonly done = false
+  readonly isDone = false
 
   constructor ({ request }: AdapterInput<ChatInput>) {
     this.#reader = new ResponseReader(request)

@@ -52,7 +52,7 @@ export class ResponseReader {
   }
 
   /** True if the prompt was blocked or a candidate arrived. */
-  get any (): boolean {
+  get hasCandidate (): boolean {
     return this.#blockReason !== undefined || this.#choices.size > 0
   }
 
@@ -61,11 +61,11 @@ export class ResponseReader {
    * be fewer candidates than requested.
    */
   get isComplete (): boolean {
-    return this.any && this.#allFinished
+    return this.hasCandidate && this.#allFinished
   }
 
   /** True if a candidate has neither content nor a finish reason. */
-  get anyHollow (): boolean {
+  get hasHollowCandidate (): boolean {
     return [...this.#choices.values()].some(({ hasOutput, finish }) => !hasOutput && finish === undefined)
   }
 

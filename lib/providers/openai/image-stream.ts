@@ -80,7 +80,7 @@ export function readImageStream ({
   }
 
   return {
-    get done () { return done },
+    get isDone () { return done },
     read,
     end
   }

@@ -26,7 +26,7 @@ export function typedStream<E> (
     if (!complete) throw new GatewayError('upstream_stream_interrupted')
   }
   return {
-    get done () { return done },
+    get isDone () { return done },
     end,
     read: ({ event, data }, into) => {
       if (data.trim() === '[DONE]') {

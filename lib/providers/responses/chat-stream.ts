@@ -29,7 +29,7 @@ export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEv
 class ChatStream implements StreamReader<ChatEvent> {
   readonly #reader: ResponseReader
   #hasStarted = false
-  done = false
+  isDone = false
 
   constructor (input: AdapterInput<ChatInput>) {
     const { request } = input
@@ -83,7 +83,7 @@ class ChatStream implements StreamReader<ChatEvent> {
         break
       case 'response.completed':
       case 'response.incomplete':
-        this.done = true
+        this.isDone = true
         // Some servers omit the `response` wrapper.
         this.#reader.finish({ ...objectOf(event), ...objectOf(event.response) }, into)
         this.#reader.end(into)

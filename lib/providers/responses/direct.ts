@@ -134,7 +134,7 @@ class ResponseReader extends DirectReader {
     }
     into.push(frame(type, this.#labelled(data)))
     if (type !== 'response.completed' && type !== 'response.incomplete') return
-    this.done = true
+    this.isDone = true
     this.#response = response
   }
 

@@ -105,7 +105,7 @@ export class ResponseReader {
   }
 
   /** True once the provider has ended the response. */
-  get finished (): boolean {
+  get isFinished (): boolean {
     return this.#response !== undefined
   }
 

@@ -16,7 +16,7 @@ import type { AdapterInput, StreamReader } from '../provider.ts'
 export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEvent> {
   const reader = readDialectStream(input)
   return {
-    get done () { return reader.done },
+    get isDone () { return reader.isDone },
     read: (message, into) => {
       // Chunks start with their id, so only suspects are parsed twice.
       if (/^\s*\{\s*"(?:code|error)"/.test(message.data)) {
@@ -25,7 +25,7 @@ export function readStream (input: AdapterInput<ChatInput>): StreamReader<ChatEv
       }
       const from = into.length
       reader.read(message, into)
-      if (reader.done) correctUsage(into, from)
+      if (reader.isDone) correctUsage(into, from)
     },
     end: into => {
       const from = into.length

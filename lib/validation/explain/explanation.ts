@@ -20,7 +20,7 @@ export class Explanation {
   }
 
   /** True if no more details are wanted, which ends the walk. */
-  get full (): boolean {
+  get isFull (): boolean {
     return this.details.length >= this.#limit
   }
 
@@ -33,7 +33,7 @@ export class Explanation {
 
   /** Adds a detail at the current path, with as much of `input` as may be shown. */
   add (type: string, msg: string, input: unknown, ctx?: Record<string, unknown>): void {
-    if (this.full) return
+    if (this.isFull) return
     const shown = show(input)
     this.details.push({
       loc: [...this.#path],

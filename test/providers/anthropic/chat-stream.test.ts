@@ -41,10 +41,10 @@ t.test('the stream ends with its last event: nothing after it is read', async t 
   for (const message of [start, finish]) {
     next({ event: message.type, data: JSON.stringify(message), id: undefined })
   }
-  t.equal(reader.done, false)
+  t.equal(reader.isDone, false)
   t.match(next({ event: 'message_stop', data: '{}', id: undefined }), [
     { type: 'choice-end' },
     { type: 'usage' }
   ])
-  t.equal(reader.done, true)
+  t.equal(reader.isDone, true)
 })

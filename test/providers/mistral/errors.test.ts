@@ -19,7 +19,11 @@ t.test('a refusal concerns the document or the fields written by the adapter', a
     { error: { message: 'The file is damaged', code: 'x' } },
     { kind: 'invalid_document', message: 'The file is damaged', param: 'document' }
   )
-  row(400, { message: 'Invalid model: m', type: 'invalid_model', code: '1500' }, { kind: 'model', param: 'model' })
+  row(
+    400,
+    { message: 'Invalid model: m', type: 'invalid_model', code: '1500' },
+    { kind: 'model', param: 'model' }
+  )
   row(429, { message: 'slow down' }, { kind: 'rate_limit' })
 })
 

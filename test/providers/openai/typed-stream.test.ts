@@ -21,9 +21,9 @@ t.test('a stream may end only after its last message', async t => {
   t.throws(() => reader.end([]), interrupted)
   t.same(read(message('{"type":"last"}')), ['last'])
   t.doesNotThrow(() => reader.end([]))
-  t.equal(reader.done, false)
+  t.equal(reader.isDone, false)
   t.same(read(message(' [DONE]\n')), [])
-  t.equal(reader.done, true)
+  t.equal(reader.isDone, true)
   t.throws(() => readerOf(opened())(message('[DONE]')), interrupted)
 })
 

@@ -22,7 +22,7 @@ t.test('the number of faults is limited', async t => {
   const full: boolean[] = []
   for (let count = 0; count < 4; count++) {
     found.add('missing', `${count}`, undefined)
-    full.push(found.full)
+    full.push(found.isFull)
   }
   t.same(found.details.map(({ msg }) => msg), ['0', '1'])
   t.same(full, [false, true, true, true])
