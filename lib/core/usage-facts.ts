@@ -37,7 +37,7 @@ export interface WastedRequest {
 export interface JudgeRequest {
   readonly modelId: string
   readonly usage: Usage
-  readonly estimated: boolean
+  readonly isEstimated: boolean
   /** Maximum usage, while the request is open. */
   readonly maxUsage?: Usage
 }

@@ -9,7 +9,7 @@ import { readCache } from './litellm-cache.ts'
 import { readEndUsers, type StoredBudgets } from './litellm-named-budgets.ts'
 import { readGuardrails } from './litellm-guardrails.ts'
 import { readTelemetry } from './litellm-telemetry.ts'
-import { isOffHere, settingNotes } from './litellm-notes.ts'
+import { settingNotes } from './litellm-notes.ts'
 import { ImportPlan, type PlanRow, type Verdict } from './plan.ts'
 import { ImportedSecrets, variableIn } from './secrets.ts'
 import {
@@ -448,4 +448,10 @@ function toolServers (file: JsonObject, secrets: ImportedSecrets, plan: ImportPl
       : { command, ...args.length > 0 && { args }, ...!isEmpty(variables) && { env: variables }, ...only }
   }
   return servers
+}
+
+/** Returns true for a setting that is off here as well if it is `false`. */
+function isOffHere (entry: string, verdict: Verdict): boolean {
+  // Certificates are always checked, so `ssl_verify: false` needs a person.
+  return verdict === 'unsupported' || (verdict === 'manual' && entry !== 'litellm_settings.ssl_verify')
 }

@@ -141,9 +141,3 @@ export const settingNotes: ReadonlyArray<readonly [entry: string, verdict: Verdi
     'the turns of a session stay with one account: docs/caching.md'
   ]
 ]
-
-/** Returns true for a setting that is off here as well if it is `false`. */
-export function isOffHere (entry: string, verdict: Verdict): boolean {
-  // Certificates are always checked, so `ssl_verify: false` needs a person.
-  return verdict === 'unsupported' || (verdict === 'manual' && entry !== 'litellm_settings.ssl_verify')
-}

@@ -52,7 +52,7 @@ export function openPromptInjection ({
       const begun: JudgeRequest = {
         modelId: model,
         usage: estimate(request.messages, ''),
-        estimated: true,
+        isEstimated: true,
         maxUsage: usageOfTokens(most, maxTokens)
       }
       const judged = call.record.usage.judgeRequests ??= []
@@ -81,9 +81,9 @@ export function openPromptInjection ({
 /** Returns the usage of a failed inspection: nothing unless its provider may bill it. */
 function billedFor (error: unknown, { modelId, usage }: JudgeRequest): readonly JudgeRequest[] {
   const reported = usageOfError(error)
-  if (reported !== undefined) return [{ modelId, usage: capParts(reported), estimated: false }]
+  if (reported !== undefined) return [{ modelId, usage: capParts(reported), isEstimated: false }]
   return error instanceof GatewayError && (error.acceptedByProvider === true || error.mayBeBilled)
-    ? [{ modelId, usage, estimated: true }]
+    ? [{ modelId, usage, isEstimated: true }]
     : []
 }
 
@@ -120,8 +120,8 @@ function textOf (events: readonly ChatEvent[]): string {
 function usedBy (events: readonly ChatEvent[], { messages }: ChatInput, modelId: string): JudgeRequest {
   const usage = events.findLast(event => event.type === 'usage')?.usage
   return usage === undefined
-    ? { modelId, usage: estimate(messages, textOf(events)), estimated: true }
-    : { modelId, usage: capParts(usage), estimated: false }
+    ? { modelId, usage: estimate(messages, textOf(events)), isEstimated: true }
+    : { modelId, usage: capParts(usage), isEstimated: false }
 }
 
 function estimate (messages: ChatInput['messages'], answer: string): Usage {

@@ -57,8 +57,8 @@ export function chargeOf (
     nanoUsd: isOpenEnded ? interruptedCost(record, charged) : charged,
     isEstimated:
       answer.isEstimated ||
-      extra.estimated ||
-      cost.estimated ||
+      extra.isEstimated ||
+      cost.isEstimated ||
       chargedNanoUsd !== undefined ||
       (isOpenEnded && maxCostNanoUsd !== undefined),
     wastedTokens: extra.wastedTokens,
@@ -151,14 +151,14 @@ function mayBeAtWork (
  */
 interface ExtraUsage {
   readonly usage: Usage | undefined
-  readonly estimated: boolean
+  readonly isEstimated: boolean
   readonly nanoUsd: number
   readonly wastedTokens: number | null
   readonly wastedNanoUsd: number | null
 }
 
 const nothing: ExtraUsage = {
-  usage: undefined, estimated: false, nanoUsd: 0, wastedTokens: null, wastedNanoUsd: null
+  usage: undefined, isEstimated: false, nanoUsd: 0, wastedTokens: null, wastedNanoUsd: null
 }
 
 function extraUsage (record: CallRecord, models: PricedModels): ExtraUsage {
@@ -169,7 +169,7 @@ function extraUsage (record: CallRecord, models: PricedModels): ExtraUsage {
   const wastedNanoUsd = chargedFor(wastes, record)
   return {
     usage: all.reduce<Usage | undefined>((sum, one) => addUsage(sum, one.usage), undefined),
-    estimated: all.some(one => one.estimated),
+    isEstimated: all.some(one => one.isEstimated),
     nanoUsd: wastedNanoUsd + costOfJudged(judgeRequests, models),
     wastedTokens: wastes.length === 0 ? null : tokensOfWasted(wastes),
     wastedNanoUsd: wastes.length === 0 ? null : boundedInteger(wastedNanoUsd, maxNanoUsd)
@@ -196,13 +196,13 @@ function wasteOf (
   const units = partOfUnits(record.usage.estimate?.estimateUnits(), share)
   // For a model billed by units, the reported tokens have no price.
   if (usage !== undefined && (nanoUsd !== undefined || units === undefined)) {
-    return { usage, nanoUsd, estimated: false }
+    return { usage, nanoUsd, isEstimated: false }
   }
-  if (units !== undefined) return { usage, nanoUsd: estimatedCost(units, price), estimated: true }
+  if (units !== undefined) return { usage, nanoUsd: estimatedCost(units, price), isEstimated: true }
   const { estimate } = record.usage
   const promptTokens = (countPrompt?.() ?? estimate?.countPrompt() ?? 0) * (share?.prompt ?? 1)
   const guess = usageOfTokens(Math.ceil(promptTokens), estimate?.countAnswer(share?.answer) ?? 0)
-  return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
+  return { usage: guess, nanoUsd: costNanoUsd(guess, price), isEstimated: true }
 }
 
 function partOfUnits (
@@ -277,7 +277,7 @@ export function interruptedCost (
 interface Cost {
   /** Absent if the model has no known price. */
   readonly nanoUsd?: number | undefined
-  readonly estimated: boolean
+  readonly isEstimated: boolean
 }
 
 /**
@@ -286,7 +286,7 @@ interface Cost {
  */
 function callCost (
   record: CallRecord,
-  { answers, isEstimated: estimated }: AnswerUsage,
+  { answers, isEstimated: isEstimated }: AnswerUsage,
   models: PricedModels
 ): Cost {
   const {
@@ -301,21 +301,21 @@ function callCost (
     isDeferred === true ||
     requestCount === 0 ||
     (price !== undefined && isFree(price))
-  if (free) return { nanoUsd: 0, estimated: false }
-  const reported = answers.length === 0 || estimated ? undefined : answersCost(answers, price)
-  if (reported !== undefined) return { nanoUsd: reported, estimated: false }
+  if (free) return { nanoUsd: 0, isEstimated: false }
+  const reported = answers.length === 0 || isEstimated ? undefined : answersCost(answers, price)
+  if (reported !== undefined) return { nanoUsd: reported, isEstimated: false }
   const units = unitsOf(record)
   const unitCost = unitCostOf(units, price)
   if (unitCost !== undefined && price !== undefined) {
-    return { nanoUsd: unitCost, estimated: unitCost !== maxUnitCostOf(units, price) }
+    return { nanoUsd: unitCost, isEstimated: unitCost !== maxUnitCostOf(units, price) }
   }
   const guess =
     price !== undefined && isBegun(record)
       ? estimatedCost(record.usage.estimate?.estimateUnits(), price)
       : undefined
-  if (guess !== undefined) return { nanoUsd: guess, estimated: true }
-  if (answers.length > 0) return { nanoUsd: answersCost(answers, price), estimated }
-  return { nanoUsd: outcome === 'error' ? 0 : undefined, estimated: false }
+  if (guess !== undefined) return { nanoUsd: guess, isEstimated: true }
+  if (answers.length > 0) return { nanoUsd: answersCost(answers, price), isEstimated }
+  return { nanoUsd: outcome === 'error' ? 0 : undefined, isEstimated: false }
 }
 
 /** Returns true for a model whose tokens are free, and that has no other price above 0. */

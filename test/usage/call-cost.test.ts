@@ -28,7 +28,7 @@ t.test('a call is charged for its answer, for failed requests, and for those of 
     usage, nanoUsd: usageNanoUsd, isEstimated: false, wastedTokens: null, wastedNanoUsd: null
   })
   const wasted = [{ modelId: 'one/m', usage }]
-  const judged = [{ modelId: 'one/m', usage, estimated: false }]
+  const judged = [{ modelId: 'one/m', usage, isEstimated: false }]
   const record = recordOf({ usage: { wasted, judgeRequests: judged } })
   t.match(chargeOf(record, models, false), {
     usage: { promptTokens: 300, completionTokens: 30 },
@@ -46,7 +46,7 @@ t.test('a caller with a provider key of their own pays the provider, but guards 
     caller: { usesOwnProviderKey: true },
     usage: {
       wasted: [{ modelId: 'one/m', usage }],
-      judgeRequests: [{ modelId: 'one/m', usage, estimated: false }]
+      judgeRequests: [{ modelId: 'one/m', usage, isEstimated: false }]
     }
   })
   t.equal(chargeOf(record, models, false).nanoUsd, usageNanoUsd)
