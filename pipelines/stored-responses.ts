@@ -3,7 +3,7 @@
  * `responses` creates them.
  */
 
-import { GatewayError } from '../lib/core/errors.ts'
+import { GatewayError, invalidValue } from '../lib/core/errors.ts'
 import { inputItemPage } from '../lib/dialects/responses/input-item-list.ts'
 import { toLargeReply, eventStream } from '../lib/replies/answer-reply.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
@@ -183,17 +183,15 @@ export function cancelResponse (services: Services): Handler<Call> {
 function readQuery (query: string): { readonly stream: boolean, readonly after: number } {
   const given = new URLSearchParams(query)
   const stream = given.get('stream') ?? 'false'
-  if (stream !== 'true' && stream !== 'false') throw invalid('stream', '`stream` must be `true` or `false`.')
+  if (stream !== 'true' && stream !== 'false') {
+    throw invalidValue('stream', '`stream` must be `true` or `false`.')
+  }
   const text = given.get('starting_after')
   const after = text === null ? -1 : Number(text)
   if (text !== null && (text === '' || !Number.isInteger(after) || after < 0)) {
-    throw invalid('starting_after', '`starting_after` must be the number of an event.')
+    throw invalidValue('starting_after', '`starting_after` must be the number of an event.')
   }
   return { stream: stream === 'true', after }
-}
-
-function invalid (param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', { param, message })
 }
 
 /** Serves DELETE /v1/responses/{response_id}. */

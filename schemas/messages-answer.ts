@@ -10,7 +10,7 @@ const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T)
   Type.Union([schema, Type.Null()])
 const tokens = Type.Integer({ minimum: 0 })
 
-export const messagesStopReasons = [
+const messagesStopReasons = [
   'end_turn',
   'max_tokens',
   'stop_sequence',
@@ -81,7 +81,7 @@ export const MessagesAnswer = Type.Object(
 )
 export type MessagesAnswer = Static<typeof MessagesAnswer>
 
-export const messagesErrorTypes = [
+const messagesErrorTypes = [
   'invalid_request_error',
   'authentication_error',
   'billing_error',

@@ -82,7 +82,7 @@ const TextFormat = Type.Union([
   })
 ])
 
-export const includable = [
+const includable = [
   'file_search_call.results',
   'web_search_call.results',
   'web_search_call.action.sources',

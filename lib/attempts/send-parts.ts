@@ -83,7 +83,7 @@ function inputsIn (request: unknown): number {
  * than requested, and the numbers still have no gap. There is one `answer-start`, and one `usage` with the
  * sum.
  */
-export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
+function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
   const numbers = Array.from({ length: parts }, () => new Map<number, number>())
   const usages = new Map<number, E>()
   let started = false

@@ -6,7 +6,7 @@
  * `response_format`, belong to the adapters.
  */
 
-import { GatewayError, ValidationError } from '../core/errors.ts'
+import { ValidationError, invalidValue } from '../core/errors.ts'
 import type { ChatCall, ChatInput } from './input.ts'
 
 /**
@@ -20,11 +20,11 @@ export function checkChatRules (call: ChatCall): ChatCall {
   if (servers !== undefined && typeof servers !== 'string') checkToolServers(servers)
   // `top_logprobs` extends `logprobs`.
   if (top !== undefined && logprobs !== true) {
-    throw refused('top_logprobs', '`top_logprobs` requires `logprobs` to be true.')
+    throw invalidValue('top_logprobs', '`top_logprobs` requires `logprobs` to be true.')
   }
   // There is no default for the voice and format of an audio answer.
   if (audio === undefined && modalities?.includes('audio') === true) {
-    throw refused('audio', 'An audio answer requires `audio` with `format` and `voice`.')
+    throw invalidValue('audio', 'An audio answer requires `audio` with `format` and `voice`.')
   }
   return call
 }
@@ -44,8 +44,4 @@ function checkToolServers (servers: Exclude<ChatInput['mcp_servers'], string | u
 
 function isGiven (name: string | null | undefined): boolean {
   return name !== undefined && name !== null
-}
-
-function refused (param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', { param, message })
 }

@@ -27,7 +27,7 @@ export const compare: Command = {
 Compares the recorded calls of two sides by model: calls, errors, tokens, cost, time to the first output of
 streams, and total time. A side is a comma-separated list of:
 
-  from=WHEN, until=WHEN      a date or a duration (7d, 12h); default: the last 7 days
+  from=WHEN, until=WHEN      a date, a time or a duration (7d, 12h); default: the last 7 days
   model=NAME                 a model, or a route of the configuration, which stands for its models
   provider=, endpoint=, key=, project=
   url=URL                    another gateway, by its admin API; its key is read from ${keyName}_A or

@@ -25,7 +25,7 @@ export function parseDate (text: string, nowMs: number, direction: 'ago' | 'ahea
 export function momentOf (option: string, text: string): number {
   const ms = parseDate(text, Date.now(), 'ago')
   if (Number.isNaN(ms)) {
-    throw new CommandError(`${option} must be a date (2025-11-01) or a duration (7d, 12h), not "${text}"`, {
+    throw new CommandError(`${option} must be a date (2025-11-01), a time (2025-11-01T08:00:00Z) or a duration (7d, 12h), not "${text}"`, {
       exitCode: 2
     })
   }
@@ -41,7 +41,7 @@ export function parseExpiry (text: string): number {
   const nowMs = Date.now()
   const expiresAtMs = parseDate(text, nowMs, 'ahead')
   if (Number.isNaN(expiresAtMs)) {
-    throw new CommandError(`--expires must be a date (2030-12-31) or a duration (30d, 12h), not "${text}"`, {
+    throw new CommandError(`--expires must be a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h), not "${text}"`, {
       exitCode: 2
     })
   }

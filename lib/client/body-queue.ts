@@ -9,7 +9,7 @@
 
 import { Readable, pipeline } from 'node:stream'
 import { done } from '../pipeline/sources.ts'
-import { GatewayError } from '../core/errors.ts'
+import { GatewayError, answerTooLarge } from '../core/errors.ts'
 import { joinInSlices } from '../wire/buffer-body.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
@@ -177,7 +177,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
 
   #checkBounds ({ maxBytes, hold, reject }: Settler<BufferedBody> & Bounds, moreBytes: number): void {
     try {
-      if (this.#sizeBytes > maxBytes) throw tooLarge()
+      if (this.#sizeBytes > maxBytes) throw answerTooLarge()
       hold?.(moreBytes)
     } catch (error) {
       this.#pendingBody = undefined
@@ -195,12 +195,6 @@ function withoutRest (bytes: Buffer): Buffer {
   return copy
 }
 
-function tooLarge (): GatewayError {
-  return new GatewayError('upstream_invalid_response', {
-    message: "The provider's answer is too large."
-  })
-}
-
 /**
  * Reads a source to its end.
  *
@@ -215,7 +209,7 @@ export async function bufferBytes (
   let sizeBytes = 0
   for await (const bytes of source) {
     sizeBytes += bytes.length
-    if (sizeBytes > maxBytes) throw tooLarge()
+    if (sizeBytes > maxBytes) throw answerTooLarge()
     hold?.(bytes.length)
     pieces.push(bytes)
   }

@@ -495,3 +495,23 @@ export function asGatewayError (error: unknown): GatewayError {
 export function emptyPipeline (): GatewayError {
   return new GatewayError('internal_error', { cause: 'the pipeline ended without a value' })
 }
+
+/** Creates the error for a parameter with a value that no model accepts. */
+export function invalidValue (param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', { param, message })
+}
+
+/** Creates the error for a value that the model or its provider does not support. */
+export function unsupportedValue (param: string, message: string): GatewayError {
+  return new GatewayError('unsupported_value', { param, message })
+}
+
+/** Creates the error for a parameter that the model or its provider does not support. */
+export function unsupportedParameter (param: string, message: string): GatewayError {
+  return new GatewayError('unsupported_parameter', { param, message })
+}
+
+/** Creates the error for an answer that exceeds a bound of the gateway. */
+export function answerTooLarge (): GatewayError {
+  return new GatewayError('upstream_invalid_response', { message: "The provider's answer is too large." })
+}

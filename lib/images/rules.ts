@@ -1,6 +1,6 @@
 /** Checks image requests against what the model accepts, according to the catalogue and the configuration. */
 
-import { GatewayError } from '../core/errors.ts'
+import { GatewayError, invalidValue } from '../core/errors.ts'
 import type { Traits } from '../core/model.ts'
 import type { UploadedFile } from '../core/upload.ts'
 
@@ -97,13 +97,13 @@ export function checkImageRules (
   }
   const { prompt = '', n = 1, size, quality } = request
   if (isLonger(prompt, family.maxPromptCharacters)) {
-    throw invalid('prompt', `${model} accepts prompts of at most ${family.maxPromptCharacters} characters.`)
+    throw invalidValue('prompt', `${model} accepts prompts of at most ${family.maxPromptCharacters} characters.`)
   }
   if (n > family.maxImages) {
-    throw invalid('n', `${model} makes at most ${family.maxImages} images per request.`)
+    throw invalidValue('n', `${model} makes at most ${family.maxImages} images per request.`)
   }
   if (fileCount(request) > family.maxFiles) {
-    throw invalid('image', `${model} accepts at most ${family.maxFiles} image to edit.`)
+    throw invalidValue('image', `${model} accepts at most ${family.maxFiles} image to edit.`)
   }
   checkOneOf('size', size, family.sizes, model)
   checkOneOf('quality', quality, family.qualities, model)
@@ -136,7 +136,7 @@ function checkOneOf (
   param: string, value: string | undefined, allowed: readonly string[] | undefined, model: string
 ): void {
   if (allowed === undefined || isOneOf(value, allowed)) return
-  throw invalid(
+  throw invalidValue(
     param,
     `For ${model}, \`${param}\` must be one of ${allowed.map(word => `\`${word}\``).join(', ')}.`
   )
@@ -149,17 +149,13 @@ function isOneOf (value: string | undefined, allowed: readonly string[] | undefi
 function checkOutput (request: ImageParameters): void {
   const { output_format: format = 'png', output_compression: compression, background } = request
   if (background === 'transparent' && format === 'jpeg') {
-    throw invalid('background', 'A transparent background requires `output_format` to be `png` or `webp`.')
+    throw invalidValue('background', 'A transparent background requires `output_format` to be `png` or `webp`.')
   }
   // 100 is what a request without the field has anyway, whatever the format.
   if (compression !== undefined && compression !== 100 && format === 'png') {
-    throw invalid(
+    throw invalidValue(
       'output_compression',
       '`output_compression` requires `output_format` to be `webp` or `jpeg`.'
     )
   }
-}
-
-function invalid (param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', { message, param })
 }

@@ -20,6 +20,7 @@ import type { ModelRegistry } from '../models/model-registry.ts'
 
 /** Stands for "unlimited": above any budget, and still exact when summed or sent as JSON. */
 const unboundedNanoUsd = 2 ** 52
+const million = 1_000_000
 
 /** Amounts of everything that is billed. */
 export interface Amounts {
@@ -40,12 +41,9 @@ export function maxCostOf (
   models: Pick<ModelRegistry, 'find'>,
   amounts: Amounts
 ): number {
-  const costs = routes.map(({ modelId }) => {
-    const model = models.find(modelId)
-    if (model?.price === undefined) return 0
-    return costFor(model.price, amounts, maxMediaTokens(amounts.media, model)) ?? 0
-  })
-  return Math.min(unboundedNanoUsd, Math.max(0, ...costs))
+  return Math.min(unboundedNanoUsd, highestCost(routes, models, (price, model) =>
+    costFor(price, amounts, maxMediaTokens(amounts.media, model)) ?? 0
+  ))
 }
 
 /** Returns the highest cost of a million answer tokens after such a prompt, in billionths of a dollar. */
@@ -54,14 +52,23 @@ export function maxAnswerCostOf (
   models: Pick<ModelRegistry, 'find'>,
   { prompt, media }: Pick<Amounts, 'prompt' | 'media'>
 ): number {
-  const costs = routes.map(({ modelId }) => {
-    const model = models.find(modelId)
-    if (model?.price === undefined) return 0
+  return highestCost(routes, models, (price, model) => {
     const mediaTokens = maxMediaTokens(media, model)
-    const withAnswer = costFor(model.price, { prompt, completion: 1_000_000 }, mediaTokens) ?? 0
-    return withAnswer - (costFor(model.price, { prompt, completion: 0 }, mediaTokens) ?? 0)
+    const withAnswer = costFor(price, { prompt, completion: million }, mediaTokens) ?? 0
+    return withAnswer - (costFor(price, { prompt, completion: 0 }, mediaTokens) ?? 0)
   })
-  return Math.max(0, ...costs)
+}
+
+/** Returns the highest cost among the routes whose models have a price; 0 without any. */
+function highestCost (
+  routes: readonly Route[],
+  models: Pick<ModelRegistry, 'find'>,
+  costOf: (price: Price, model: ModelEntry) => number
+): number {
+  return routes.reduce((highest, { modelId }) => {
+    const model = models.find(modelId)
+    return model?.price === undefined ? highest : Math.max(highest, costOf(model.price, model))
+  }, 0)
 }
 
 /**
@@ -160,8 +167,6 @@ export interface AffordableAnswer {
   /** A shorter answer is not worth requesting. */
   readonly min: number
 }
-
-const million = 1_000_000
 
 /**
  * Returns what a call under a strict budget can still afford; `undefined` for other calls, and if the

@@ -1,6 +1,6 @@
 /** Text completions by models that only chat. */
 
-import { GatewayError } from '../core/errors.ts'
+import { unsupportedParameter } from '../core/errors.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Failure } from './provider-failure.ts'
@@ -18,13 +18,13 @@ export function promptAsMessage (chat: Adapter<ChatInput, ChatEvent>): TextAdapt
     request: input => {
       const { suffix, echo } = input.request.text
       if (suffix !== undefined) {
-        throw unsupported(
+        throw unsupportedParameter(
           'suffix',
           'This model does not fill in the middle. Leave `suffix` out, or use a model for code at a provider that does.'
         )
       }
       if (echo === true) {
-        throw unsupported('echo', 'This model does not repeat its prompt. Leave `echo` out.')
+        throw unsupportedParameter('echo', 'This model does not repeat its prompt. Leave `echo` out.')
       }
       return chat.request(input)
     },
@@ -55,8 +55,4 @@ export function textCompletionOf (
 export function aboutPrompt (failure: Failure): Failure {
   const isPrompt = failure.param?.startsWith('messages') ?? failure.kind === 'context_length'
   return isPrompt ? { ...failure, param: 'prompt' } : failure
-}
-
-function unsupported (param: string, message: string): GatewayError {
-  return new GatewayError('unsupported_parameter', { param, message })
 }

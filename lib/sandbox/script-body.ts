@@ -1,7 +1,7 @@
 /** Plays the body of a script to its reader, one `send` per read and never ahead. */
 
 import { done } from '../pipeline/sources.ts'
-import { GatewayError } from '../core/errors.ts'
+import { GatewayError, answerTooLarge } from '../core/errors.ts'
 import type { Clock } from './clock.ts'
 import type { Step } from './script.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
@@ -58,11 +58,7 @@ export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undef
     let sizeBytes = 0
     for await (const bytes of this) {
       sizeBytes += bytes.length
-      if (sizeBytes > maxBytes) {
-        throw new GatewayError('upstream_invalid_response', {
-          message: "The provider's answer is too large."
-        })
-      }
+      if (sizeBytes > maxBytes) throw answerTooLarge()
       hold?.(bytes.length)
       pieces.push(bytes)
     }

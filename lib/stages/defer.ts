@@ -7,7 +7,7 @@
  */
 
 import { altersAnswer } from '../guards/text-guards.ts'
-import { GatewayError } from '../core/errors.ts'
+import { GatewayError, unsupportedParameter } from '../core/errors.ts'
 import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
 import { credentialDigest } from '../deferred/open-ticket.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
@@ -166,7 +166,7 @@ async function storeTask (
   { keepMs, maxPending }: Services['settings']['deferred']
 ): Promise<string> {
   if (providerKey !== undefined) {
-    throw unsupported('deferred', 'Calls with `X-Provider-Key` cannot be deferred: the key is not stored.')
+    throw unsupportedParameter('deferred', 'Calls with `X-Provider-Key` cannot be deferred: the key is not stored.')
   }
   const requestId = tickets.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request
@@ -197,14 +197,10 @@ async function storeTask (
 }
 
 function refuseUnsupported ({ stream, mcp_servers: servers }: ChatInput): void {
-  if (stream === true) throw unsupported('stream', 'A deferred completion cannot be streamed.')
+  if (stream === true) throw unsupportedParameter('stream', 'A deferred completion cannot be streamed.')
   if (servers !== undefined && [servers].flat().length > 0) {
-    throw unsupported('mcp_servers', 'A deferred completion cannot use tools on the server.')
+    throw unsupportedParameter('mcp_servers', 'A deferred completion cannot use tools on the server.')
   }
-}
-
-function unsupported (param: string, message: string): GatewayError {
-  return new GatewayError('unsupported_parameter', { message, param })
 }
 
 /** Returns a completion without choices, which clients of completions can read. */

@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors.ts'
+import { GatewayError, answerTooLarge } from '../core/errors.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { judgeTexts } from '../guards/gathered-texts.ts'
@@ -191,11 +191,7 @@ function heldMemory (
   let countedBytes = 0
   return () => {
     const heldBytes = heldBytesOf(inspector)
-    if (delays && heldBytes > maxHeldBytes) {
-      throw new GatewayError('upstream_invalid_response', {
-        message: "The provider's answer is too large."
-      })
-    }
+    if (delays && heldBytes > maxHeldBytes) throw answerTooLarge()
     if (heldBytes > countedBytes + uncountedBytes) {
       takeMemory?.(heldBytes - countedBytes)
       countedBytes = heldBytes

@@ -1,7 +1,7 @@
 /** Pagination of lists with cursors. */
 
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import { GatewayError } from '../core/errors.ts'
+import { invalidValue } from '../core/errors.ts'
 
 export interface PageRequest {
   readonly limit: number
@@ -23,7 +23,7 @@ export function pageRequest (query: URLSearchParams): PageRequest {
   const given = query.get('limit')
   const limit = given === null ? defaultLimit : Number(given)
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
-    throw invalid('limit', `\`limit\` must be an integer from 1 to ${maxLimit}.`)
+    throw invalidValue('limit', `\`limit\` must be an integer from 1 to ${maxLimit}.`)
   }
   const cursor = query.get('cursor')
   return cursor === null ? { limit } : { limit, after: parseCursor(cursor) }
@@ -74,11 +74,7 @@ function printCursor ({ ms, id }: { readonly ms: number, readonly id: string }):
 function parseCursor (cursor: string): { readonly ms: number, readonly id: string } {
   const [, ms, id] = /^(\d{1,16}) (.{0,200})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   if (ms === undefined || id === undefined) {
-    throw invalid('cursor', '`cursor` must be the `next_cursor` of the previous page.')
+    throw invalidValue('cursor', '`cursor` must be the `next_cursor` of the previous page.')
   }
   return { ms: Number(ms), id }
-}
-
-function invalid (param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', { param, message })
 }

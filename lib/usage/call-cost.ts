@@ -286,7 +286,7 @@ interface Cost {
  */
 function callCost (
   record: CallRecord,
-  { answers, isEstimated: isEstimated }: AnswerUsage,
+  { answers, isEstimated }: AnswerUsage,
   models: PricedModels
 ): Cost {
   const {

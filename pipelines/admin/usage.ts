@@ -1,6 +1,6 @@
 /** Usage: sums and series, as JSON or as a table. */
 
-import { GatewayError } from '../../lib/core/errors.ts'
+import { invalidValue } from '../../lib/core/errors.ts'
 import { csvRow } from '../../lib/text/csv.ts'
 import { isAttributed, namesIn } from '../../lib/usage/usage-parts.ts'
 import { bucketMs, type UsageReportRequest } from '../../lib/usage/usage-report.ts'
@@ -47,12 +47,12 @@ async function reportRequest (
     sessions,
     tags
   } = await callFilter(call)
-  if (fromMs >= untilMs) throw invalid('from_ms', '`from_ms` must be before `until_ms`.')
+  if (fromMs >= untilMs) throw invalidValue('from_ms', '`from_ms` must be before `until_ms`.')
   const lengthMs = untilMs - fromMs
   const given = search.get('group_by') ?? undefined
   const groupBy = groupingNames.find(name => name === given)
   if (given !== undefined && groupBy === undefined) {
-    throw invalid('group_by', `\`group_by\` must be one of ${groupingNames.join(', ')}.`)
+    throw invalidValue('group_by', `\`group_by\` must be one of ${groupingNames.join(', ')}.`)
   }
   const origin = { projects, keys, models, providers, endpoints, endUsers, sessions, tags }
   const isNamed = isAttributed(origin) || (groupBy !== undefined && namesIn([groupBy]).length > 0)
@@ -60,12 +60,12 @@ async function reportRequest (
   const wanted =
     search.get('bucket') ?? (lengthMs > maxHoursMs ? 'day' : lengthMs > maxMinutesMs ? 'hour' : 'minute')
   const bucket = bucketNames.find(name => name === wanted)
-  if (bucket === undefined) throw invalid('bucket', `\`bucket\` must be one of ${bucketNames.join(', ')}.`)
+  if (bucket === undefined) throw invalidValue('bucket', `\`bucket\` must be one of ${bucketNames.join(', ')}.`)
   if (bucket === 'minute' && lengthMs > maxMinutesMs) {
-    throw invalid('bucket', 'The period has more than 2 hours: use `hour`, or choose a shorter period.')
+    throw invalidValue('bucket', 'The period has more than 2 hours: use `hour`, or choose a shorter period.')
   }
   if (lengthMs / bucketMs[bucket] > maxBuckets) {
-    throw invalid('bucket', `The period has more than ${maxBuckets} buckets: use \`day\`, or choose a shorter period.`)
+    throw invalidValue('bucket', `The period has more than ${maxBuckets} buckets: use \`day\`, or choose a shorter period.`)
   }
   return {
     period: { fromMs, untilMs },
@@ -74,10 +74,6 @@ async function reportRequest (
     groupBy,
     compare: flagOf(search, 'compare')
   }
-}
-
-function invalid (param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', { param, message })
 }
 
 /** Prints a row for each bucket and group. */

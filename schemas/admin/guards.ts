@@ -37,7 +37,7 @@ export const GuardList = Type.Object({ object: Type.Literal('list'), data: Type.
 export type GuardList = Static<typeof GuardList>
 
 /** The points at which a text can be tried. */
-export const triedPoints = ['request', 'answer'] as const
+const triedPoints = ['request', 'answer'] as const
 
 export const GuardTrial = Request({
   text: Type.String({ minLength: 1, maxLength: 20_000 }),

@@ -10,10 +10,10 @@ import { headerName, Secret } from './secret.ts'
 export const guardPoints = ['request', 'answer', 'tool_call', 'tool_result'] as const
 export type GuardPoint = (typeof guardPoints)[number]
 
-export const guardActions = ['refuse', 'mask', 'report'] as const
+const guardActions = ['refuse', 'mask', 'report'] as const
 export type GuardAction = (typeof guardActions)[number]
 
-export const webhookFormats = ['headgate', 'litellm'] as const
+const webhookFormats = ['headgate', 'litellm'] as const
 export type WebhookFormat = (typeof webhookFormats)[number]
 
 interface GuardKindFacts {
@@ -85,7 +85,7 @@ export type FilterKind = KindsBy<'filter'>
 export type JudgeKind = KindsBy<'judge'>
 
 /** The kinds that have a name in `use`. */
-export const namedGuardKinds = (Object.keys(guardKinds) as GuardKind[]) // its keys
+const namedGuardKinds = (Object.keys(guardKinds) as GuardKind[]) // its keys
   .filter(kind => kind !== 'module')
 
 /** Returns the kind that `use` says. */

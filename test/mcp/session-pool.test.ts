@@ -11,7 +11,7 @@ import type { Session } from '../../lib/mcp/session.ts'
 import type { ToolServerTarget } from '../../lib/mcp/tool-server-target.ts'
 import type { OpenOptions } from '../../lib/mcp/tool-servers.ts'
 
-t.test('sessions', async t => {
+t.test('sessions are shared, limited and closed', async t => {
   t.test('calls with the same credentials share a session, others do not', async t => {
     const server = await startToolServer(t)
     const servers = toolServers(t)

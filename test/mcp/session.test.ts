@@ -6,7 +6,7 @@ import type { ToolOutcome } from '../../lib/mcp/tool-servers.ts'
 
 const { signal } = new AbortController()
 
-t.test('calls', async t => {
+t.test('tools are called over a session', async t => {
   t.test('results become text for the model and values for the caller', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t), { mcp_servers: { url: server.url, name: 'mine' } })

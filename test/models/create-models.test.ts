@@ -8,7 +8,7 @@ import { modelSettings, providerSettings, settings } from '../support/settings.t
 const openai = new Set(['openai'])
 const ids = (routes: ReadonlyArray<{ modelId: string }>) => routes.map(route => route.modelId)
 
-t.test('routes', async t => {
+t.test('names become routes', async t => {
   t.test('a known model is called by its name at the provider', async t => {
     const models = createModels(settings(), new Set(['anthropic']))
     t.match(models.routes('anthropic/claude-3-5-sonnet'), [{

@@ -71,7 +71,7 @@ async function listed (key: string): Promise<Model[]> {
   return isList(value) ? value.data : []
 }
 
-t.test('the list', async t => {
+t.test('the list of models', async t => {
   t.test('is JSON whose entries have the shape of the wire contract', async t => {
     const reply = await list(call('all'))
     t.match(reply, { status: 200, headers: { 'content-type': /^application\/json/ } })
@@ -175,7 +175,7 @@ t.test('one model', async t => {
   })
 })
 
-t.test('health', async t => {
+t.test('the health check', async t => {
   t.test('needs a key unless configured as public', async t => {
     await t.rejects(health(services, { ready })(call(undefined)), { code: 'invalid_api_key' })
     t.same(json(await health(services, { ready })(call('all'))), { status: 'ok' })

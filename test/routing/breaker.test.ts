@@ -40,16 +40,16 @@ t.test('a circuit', async t => {
     ['a minute of silence is forgotten', 'f f f f 61 f', 'goes'],
     ['a minute with attempts is not', 'f f 50 f f 50 f', 'open 5'],
     ['it stays open until the time is over', 'f f f f f 4', 'open 1'],
-    ['then one may try', 'f f f f f 5', 'goes'],
-    ['who succeeds closes it', 'f f f f f 5 s', 'goes'],
-    ['and all is forgotten', 'f f f f f 5 s f f f f', 'goes'],
-    ['who fails opens it for twice the time', 'f f f f f 5 f', 'open 10'],
-    ['and twice again', 'f f f f f 5 f 10 f', 'open 20'],
-    ['but never for more than a minute', 'f f f f f 5 f 10 f 20 f 40 f 60 f', 'open 60'],
-    ['the next time it is five seconds again', 'f f f f f 5 f 10 s f f f f f', 'open 5'],
-    ['who ends without a word leaves room for another', 'f f f f f 5 -', 'goes'],
+    ['a call may try when the time is over', 'f f f f f 5', 'goes'],
+    ['a call that succeeds closes it', 'f f f f f 5 s', 'goes'],
+    ['a closed circuit has forgotten earlier failures', 'f f f f f 5 s f f f f', 'goes'],
+    ['a call that fails opens it for twice the time', 'f f f f f 5 f', 'open 10'],
+    ['a second failed probe doubles the time again', 'f f f f f 5 f 10 f', 'open 20'],
+    ['it never stays open for more than a minute', 'f f f f f 5 f 10 f 20 f 40 f 60 f', 'open 60'],
+    ['after a success the time is five seconds again', 'f f f f f 5 f 10 s f f f f f', 'open 5'],
+    ['a probe without an outcome leaves room for another', 'f f f f f 5 -', 'goes'],
     ['a call that had no choice may close it', 'f f f f f s', 'goes'],
-    ['or fail, and change nothing', 'f f f f f 4 f', 'open 1']
+    ['a failure before the time is over changes nothing', 'f f f f f 4 f', 'open 1']
   ] as const) t.equal(play(steps), expected, name)
 
   t.test('lets one probe through at a time', async t => {

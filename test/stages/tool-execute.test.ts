@@ -41,7 +41,7 @@ t.test('without tool servers the call goes to the model unchanged', async t => {
   }
 })
 
-t.test('turns', async t => {
+t.test('tools run in turns', async t => {
   t.test('a model gets the results of its calls, in order, and the caller one answer', async t => {
     const server = await startToolServer(t)
     const thinking = { type: 'thinking', thinking: 'hm', signature: 'sig' } as const

@@ -64,7 +64,7 @@ async function detailOf (request: Promise<unknown>): Promise<ValidationDetail[]>
   throw new Error('the form was accepted')
 }
 
-t.test('a form', async t => {
+t.test('a form is checked against its schema', async t => {
   t.test('gives numbers, booleans, arrays and files as the schema describes them', async t => {
     t.strictSame(
       await uploadOf(

@@ -82,7 +82,7 @@ t.test('the span of a call has its route, key, usage and cost', async t => {
     }
   ])
   t.match(server, {
-    name: 'POST /v1/chat/completions', kind: 'server', startedAtMs: 100, endedAtMs: 500, failed: false,
+    name: 'POST /v1/chat/completions', kind: 'server', startedAtMs: 100, endedAtMs: 500, hasFailed: false,
     events: [{ name: 'headgate.first_output', atMs: 150 }]
   })
   t.strictSame(present(server.attributes), {
@@ -150,7 +150,7 @@ t.test(
       kind: 'client',
       startedAtMs: 110,
       endedAtMs: 490,
-      failed: false,
+      hasFailed: false,
       events: [{ name: 'headgate.first_output', atMs: 150 }]
     })
     t.strictSame(present(child?.attributes ?? {}), {
@@ -238,7 +238,7 @@ t.test('each turn has its own usage, and tools come between the turns', async t 
     kind: 'client',
     startedAtMs: 201,
     endedAtMs: 210,
-    failed: true,
+    hasFailed: true,
     events: [],
     attributes: {
       'mcp.method.name': 'tools/call',
@@ -319,7 +319,7 @@ t.test('a guard that could not inspect has a failed span', async t => {
   t.match(spansOf({ guards: { findings } }).children, [
     {
       name: 'stage pii',
-      failed: true,
+      hasFailed: true,
       attributes: { 'error.type': 'unavailable', 'headgate.stage.findings': ['unavailable 1'] }
     }
   ])

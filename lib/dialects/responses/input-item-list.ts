@@ -1,6 +1,6 @@
 /** Lists the input items of a stored response, one page at a time. */
 
-import { GatewayError } from '../../core/errors.ts'
+import { invalidValue } from '../../core/errors.ts'
 import type { StoredItem } from './archive.ts'
 import type { InputItemList } from '../../../schemas/responses.ts'
 
@@ -32,23 +32,19 @@ function limitOf (given: string | null): number {
   if (given === null) return defaultLimit
   const limit = Number(given)
   if (Number.isInteger(limit) && limit >= 1 && limit <= maxLimit) return limit
-  throw invalid('limit', `\`limit\` must be an integer from 1 to ${maxLimit}.`)
+  throw invalidValue('limit', `\`limit\` must be an integer from 1 to ${maxLimit}.`)
 }
 
 function orderOf (given: string | null): 'asc' | 'desc' {
   if (given === null || given === 'desc') return 'desc'
   if (given === 'asc') return 'asc'
-  throw invalid('order', '`order` must be `asc` or `desc`.')
+  throw invalidValue('order', '`order` must be `asc` or `desc`.')
 }
 
 /** Continues after the last item with that id: callers may repeat ids, and paging must terminate. */
 function startOf (listed: readonly StoredItem[], after: string | null): number {
   if (after === null) return 0
   const index = listed.findLastIndex(({ id }) => id === after)
-  if (index === -1) throw invalid('after', '`after` must be the id of an item of this response.')
+  if (index === -1) throw invalidValue('after', '`after` must be the id of an item of this response.')
   return index + 1
-}
-
-function invalid (param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', { param, message })
 }

@@ -9,7 +9,7 @@ import { addReasoningDetails } from '../../chat/reasoning-details.ts'
 import { toThinkingBlock } from '../../chat/reasoning-item.ts'
 import { nameTools, toolKey, type NamedTool } from '../../chat/tool-names.ts'
 import { TextPhases, TurnOrder } from '../../chat/turn-order.ts'
-import { GatewayError } from '../../core/errors.ts'
+import { type GatewayError, invalidValue, unsupportedValue } from '../../core/errors.ts'
 import { append } from '../../json/append.ts'
 import { property, type JsonObject } from '../../json/type-guards.ts'
 import { shorten } from '../../text/shorten.ts'
@@ -147,7 +147,7 @@ class Reader {
     const [open] = this.#openCalls
     if (open !== undefined) {
       const [id, path] = open
-      throw invalid(
+      throw invalidValue(
         'input',
         `No tool output found for function call ${shorten(id)}${path === continued ? '' : ` (\`${path}\`)`}.`
       )
@@ -192,12 +192,12 @@ class Reader {
         return this.#approvalRequest(item, path)
       case 'mcp_approval_response':
         if (this.#requests.has(item.approval_request_id)) return
-        throw invalid('input', `Approval request with id '${shorten(item.approval_request_id)}' not found.`)
+        throw invalidValue('input', `Approval request with id '${shorten(item.approval_request_id)}' not found.`)
       case 'item_reference': throw notFound(item.id)
       case 'additional_tools': return
       default:
         if (hostedItemTypes.includes(item.type)) return this.#clientCall(item.type, item, path)
-        throw unsupported(`${path}.type`, 'Items of this type are not available with this model.')
+        throw unsupportedValue(`${path}.type`, 'Items of this type are not available with this model.')
     }
   }
 
@@ -309,7 +309,7 @@ class Reader {
   #output (item: Item<'function_call_output' | 'custom_tool_call_output'>, path: string): void {
     const { call_id: id, output } = item
     if (!this.#openCalls.has(id)) {
-      throw invalid(
+      throw invalidValue(
         'input',
         `No tool call found for the output with call_id ${shorten(id)} (\`${path}\`).`
       )
@@ -366,7 +366,7 @@ class Reader {
     if (consent === undefined || this.#run.has(id)) return
     const checked = this.#checked.get(id)
     if (consent.approve && checked === undefined && !this.#approvals.isFor(id, label, name, text)) {
-      throw invalid(
+      throw invalidValue(
         'input',
         `The approval '${shorten(id)}' does not match this call: server, tool and arguments must be the ones that were approved.`
       )
@@ -411,7 +411,7 @@ function userPart (part: MessagePart | InputPart, path: string): UserPart {
     case 'input_image': {
       const { image_url: url, detail } = part
       if (typeof url !== 'string') {
-        throw unsupported(
+        throw unsupportedValue(
           `${path}.file_id`,
           'Images by file id are not available with this model. Send `image_url`.'
         )
@@ -427,7 +427,7 @@ function userPart (part: MessagePart | InputPart, path: string): UserPart {
     case 'input_file': {
       const { file_data: data, file_url: url, file_id: id, filename } = part
       if (typeof data !== 'string' && typeof id !== 'string') {
-        if (typeof url !== 'string') throw invalid(path, 'A file needs `file_data`, `file_url` or `file_id`.')
+        if (typeof url !== 'string') throw invalidValue(path, 'A file needs `file_data`, `file_url` or `file_id`.')
         return { type: 'file', file: { file_data: url, ...typeof filename === 'string' && { filename } } }
       }
       return {
@@ -444,7 +444,7 @@ function userPart (part: MessagePart | InputPart, path: string): UserPart {
         }
       }
     }
-    default: throw unsupported(`${path}.type`, 'Parts of this type are not available with this model.')
+    default: throw unsupportedValue(`${path}.type`, 'Parts of this type are not available with this model.')
   }
 }
 
@@ -455,7 +455,7 @@ function isPdf (filename: string | null | undefined): boolean {
 
 function textPart (part: MessagePart, path: string): TextPart {
   if (part.type === 'input_text' || part.type === 'output_text') return { type: 'text', text: part.text }
-  throw invalid(`${path}.type`, 'System and developer messages may contain only text.')
+  throw invalidValue(`${path}.type`, 'System and developer messages may contain only text.')
 }
 
 function assistantPart (path: string) {
@@ -467,7 +467,7 @@ function assistantPart (path: string) {
       case 'refusal':
         return { type: 'refusal', refusal: part.refusal }
       default:
-        throw invalid(
+        throw invalidValue(
           `${path}.content[${index}].type`,
           'Assistant messages may contain only text and refusals.'
         )
@@ -475,14 +475,6 @@ function assistantPart (path: string) {
   }
 }
 
-function invalid (param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', { param, message })
-}
-
-function unsupported (param: string, message: string): GatewayError {
-  return new GatewayError('unsupported_value', { param, message })
-}
-
 function notFound (id: string): GatewayError {
-  return invalid('input', `Item with id '${shorten(id)}' not found.`)
+  return invalidValue('input', `Item with id '${shorten(id)}' not found.`)
 }

@@ -1,6 +1,6 @@
 /** Reads the tools and tool choice of a request. */
 
-import { GatewayError } from '../../core/errors.ts'
+import { GatewayError, unsupportedValue } from '../../core/errors.ts'
 import { isObject, nonEmptyText, objectsOf } from '../../json/type-guards.ts'
 import { Approvals } from './approvals.ts'
 import type { SentNames } from './sent-names.ts'
@@ -166,13 +166,13 @@ function takenLabel (path: string): GatewayError {
 function serverOf (tool: McpTool, path: string): ToolServerSpec {
   const { server_label: name, server_url: url, headers, authorization, allowed_tools: allowed } = tool
   if (typeof url !== 'string') {
-    throw unsupported(
+    throw unsupportedValue(
       `${path}.server_url`,
       'A tool server needs `server_url`: connectors and tunnels are not available here.'
     )
   }
   if (isObject(allowed) && allowed['read_only'] != null) {
-    throw unsupported(
+    throw unsupportedValue(
       `${path}.allowed_tools.read_only`,
       'Tool servers are not trusted to say which tools are read-only: send `tool_names`.'
     )
@@ -208,7 +208,7 @@ export function readToolChoice (
   if ('mode' in choice) {
     const tools = choice.tools.flatMap(tool => allowedTool(tool, names, hasServers))
     if (tools.length === 0) {
-      throw unsupported(
+      throw unsupportedValue(
         'tool_choice.tools',
         'None of the allowed tools is available: this model cannot use tools hosted by OpenAI.'
       )
@@ -228,7 +228,7 @@ export function readToolChoice (
   if ('name' in choice) {
     return { type: 'function', function: { name: names.sent(choice.name, choice.namespace) } }
   }
-  throw unsupported(
+  throw unsupportedValue(
     'tool_choice',
     `The tool \`${choice.type}\` is hosted by OpenAI and is not available through this gateway.`
   )
@@ -244,8 +244,4 @@ function allowedTool (
   const name = nonEmptyText(tool['name'])
   if (name === undefined) return []
   return [{ type: 'function', function: { name: names.sent(name, nonEmptyText(tool['namespace'])) } }]
-}
-
-function unsupported (param: string, message: string): GatewayError {
-  return new GatewayError('unsupported_value', { param, message })
 }

@@ -1,5 +1,5 @@
 import { updateCall, type ValidCall } from '../../core/call.ts'
-import { GatewayError } from '../../core/errors.ts'
+import { unsupportedParameter } from '../../core/errors.ts'
 import { isAddedField } from '../../chat/added-fields.ts'
 import { ChatRequest } from '../../../schemas/chat.ts'
 import { TextCompletionRequest } from '../../../schemas/text-completions.ts'
@@ -20,7 +20,7 @@ export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<Te
   const { prompt: given, suffix, echo, logprobs, best_of: bestOf, ...rest } = withoutChatFields(call.request)
   const prompt = promptOf(given)
   if (bestOf !== undefined && bestOf !== (rest.n ?? 1)) {
-    throw refused('best_of', '`best_of` must equal `n`: all generated completions are returned.')
+    throw unsupportedParameter('best_of', '`best_of` must equal `n`: all generated completions are returned.')
   }
   return updateCall(call, {
     request: {
@@ -43,12 +43,8 @@ function withoutChatFields (request: TextCompletionRequest): TextCompletionReque
 
 function promptOf (prompt: TextCompletionRequest['prompt']): string {
   if (typeof prompt === 'string') return prompt
-  if (prompt.length !== 1) throw refused('prompt', 'Send one prompt per request.')
+  if (prompt.length !== 1) throw unsupportedParameter('prompt', 'Send one prompt per request.')
   const [only] = prompt
   if (typeof only === 'string') return only
-  throw refused('prompt', 'Send the prompt as text: token ids differ between models.')
-}
-
-function refused (param: string, message: string): GatewayError {
-  return new GatewayError('unsupported_parameter', { param, message })
+  throw unsupportedParameter('prompt', 'Send the prompt as text: token ids differ between models.')
 }

@@ -6,7 +6,7 @@
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { fitTuning } from '../../chat/effort.ts'
 import { showsThinking } from '../../chat/shows-thinking.ts'
-import { GatewayError } from '../../core/errors.ts'
+import { unsupportedParameter } from '../../core/errors.ts'
 import { jsonBody, jsonHeaders } from '../json-api.ts'
 import { wireConversation } from './messages.ts'
 import { toolFields } from './tools.ts'
@@ -77,13 +77,9 @@ export function responsesBody ({
 
 function refuseUnsupported ({ stop = [], audio, modalities }: ChatInput): void {
   if (audio !== undefined || modalities?.includes('audio') === true) {
-    throw unsupported(audio === undefined ? 'modalities' : 'audio', 'This model does not answer with audio.')
+    throw unsupportedParameter(audio === undefined ? 'modalities' : 'audio', 'This model does not answer with audio.')
   }
-  if (stop.length > 0) throw unsupported('stop', 'This model does not support `stop`.')
-}
-
-function unsupported (param: string, message: string): GatewayError {
-  return new GatewayError('unsupported_parameter', { message, param })
+  if (stop.length > 0) throw unsupportedParameter('stop', 'This model does not support `stop`.')
 }
 
 /** Requests a summary only if the caller wants to read the thinking: some accounts may not request any. */

@@ -3,7 +3,7 @@
  * tune the answer (`providers/kinds`), and rejected if they change what the caller gets.
  */
 
-import { GatewayError } from '../../core/errors.ts'
+import { unsupportedParameter } from '../../core/errors.ts'
 import { chatBody, chatRequest as dialectRequest } from '../chat-completions/chat-request.ts'
 import { objectOf } from '../../json/type-guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -39,17 +39,13 @@ function refuseUnsupported ({ top_logprobs: alternatives, seed, messages }: Chat
         ? -1
         : message.content.findIndex(({ type }) => type !== 'text' && type !== 'image_url')
     if (part !== -1) {
-      throw unsupported(`messages[${index}].content[${part}]`, 'This provider takes text and images only.')
+      throw unsupportedParameter(`messages[${index}].content[${part}]`, 'This provider takes text and images only.')
     }
   }
   if (alternatives !== undefined && alternatives > maxAlternatives) {
-    throw unsupported('top_logprobs', `This model lists at most ${maxAlternatives} alternatives per token.`)
+    throw unsupportedParameter('top_logprobs', `This model lists at most ${maxAlternatives} alternatives per token.`)
   }
   if (seed !== undefined && seed !== (seed | 0)) {
-    throw unsupported('seed', '`seed` must be a 32-bit integer.')
+    throw unsupportedParameter('seed', '`seed` must be a 32-bit integer.')
   }
-}
-
-function unsupported (param: string, message: string): GatewayError {
-  return new GatewayError('unsupported_parameter', { message, param })
 }
