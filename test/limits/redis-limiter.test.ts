@@ -116,6 +116,7 @@ t.test('limits counted across nodes', { skip: noRedis }, async t => {
     const receipt = await limiter.reserve({ ...wanted, nanoUsd: 90 })
     if (!receipt.admitted) return t.fail('it was refused')
     limiter.settle(receipt.reservation, { tokens: 0, nanoUsd: 90 })
+    await limiter.limiter.settleRecorded([]) // waits for the settlement: a row is stored after it
     recorded = 90
     t.equal(
       reasonOf(await other.limiter.reserve({ ...wanted, nanoUsd: 20 })),
