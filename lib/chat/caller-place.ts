@@ -1,7 +1,7 @@
 /**
  * Names places of the shared input as the caller wrote them. Dialects move and merge messages, parts, calls
- * and tools, and note where each came from. A location in the input (`messages[3].content[0]`) is translated
- * by the innermost object with such a note.
+ * and tools, and note where each came from. A location in the input, such as `messages[3].content[0]`, is
+ * translated with the note of the innermost object that has one.
  */
 
 import { isContainer, property } from '../json/type-guards.ts'
@@ -26,6 +26,22 @@ export function callerPlace (
     found = isField(place) ? place : place + (fieldName === undefined ? rest : fieldName(rest, value))
   }
   return found
+}
+
+/**
+ * Returns the path of a field within an object in the caller's API; empty if it has no such field.
+ *
+ * @param beginnings of paths, each with the one that replaces it
+ * @param sharedFields matches paths that both have
+ */
+export function renamedPath (
+  path: string,
+  beginnings: ReadonlyArray<readonly [beginning: string, name: string]>,
+  sharedFields: RegExp
+): string {
+  const [beginning, name] = beginnings.find(([beginning]) => path.startsWith(beginning)) ?? []
+  if (beginning !== undefined) return name + path.slice(beginning.length)
+  return sharedFields.test(path) ? path : ''
 }
 
 /** Returns true for a whole field, such as `instructions`, within which there is nothing to name. */

@@ -1,3 +1,5 @@
+import { renamedPath } from '../../chat/caller-place.ts'
+
 /** Beginnings of paths within parts, calls, results and tools, with those of this API. */
 const beginnings = [
   ['.image_url.url', '.source'],
@@ -18,7 +20,5 @@ export function dotted (location: string): string {
 
 /** Returns the path that a field of a message, part, call or tool has in this API; empty without one. */
 export function messagesFieldName (path: string): string {
-  const [beginning, name] = beginnings.find(([beginning]) => path.startsWith(beginning)) ?? []
-  if (beginning !== undefined) return name + path.slice(beginning.length)
-  return sharedFields.test(path) ? path : ''
+  return renamedPath(path, beginnings, sharedFields)
 }

@@ -1,3 +1,4 @@
+import { renamedPath } from '../../chat/caller-place.ts'
 import { holdsBytes } from '../../net/written-address.ts'
 import { property } from '../../json/type-guards.ts'
 
@@ -17,9 +18,7 @@ const sharedFields = /^\.(?:content|type|role|text|name)$/
 export function responsesFieldName (path: string, of: object): string {
   if (path === '.content' && property(of, 'role') === 'tool') return '.output'
   if (path === '.file.file_data' && isAddress(property(property(of, 'file'), 'file_data'))) return '.file_url'
-  const [beginning, name] = beginnings.find(([beginning]) => path.startsWith(beginning)) ?? []
-  if (beginning !== undefined) return name + path.slice(beginning.length)
-  return sharedFields.test(path) ? path : ''
+  return renamedPath(path, beginnings, sharedFields)
 }
 
 function isAddress (data: unknown): boolean {
