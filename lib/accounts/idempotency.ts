@@ -55,7 +55,7 @@ export class Idempotency {
       )
       throw error
     })
-    // If this fails, the work is done: the claim stays, so that a repeated request does not run it again.
+    // The work is done even if its answer cannot be stored: the claim stays, so that no request repeats it.
     await this.#use(
       async () =>
         await this.#query

@@ -1,6 +1,6 @@
 /**
- * Counts limits per minute and open calls, in memory. `coordination/scripts` does the same in Redis: change
- * both.
+ * Counts limits per minute and open calls, in memory. `coordination/scripts` does the same in Redis; a
+ * change of one needs the other.
  *
  * A limit per minute is a token bucket: it holds one minute's amount and refills evenly, so bursts are
  * limited to that amount. Returning an amount restores the bucket to the state before it was taken.

@@ -15,7 +15,7 @@ export type CountedUnit = 'requests' | 'tokens' | 'calls' | NonTokenColumn
  */
 export type Counting = 'rate' | 'open' | 'sum'
 
-/** Sums are read from the ledger, which adds up units that are billed instead of tokens. */
+/** Sums are read back from the ledger, which adds up only units that are billed instead of tokens. */
 interface SumCounting {
   readonly unit: NonTokenColumn
   readonly counting: 'sum'
