@@ -65,8 +65,8 @@ export interface Gateway {
   readonly middleware: () => Middleware
   /**
    * Applies a new configuration once its providers have listed their models, or 5 seconds later. Open calls
-   * keep the configuration they started with. Settings of what is opened once, such as the port and the
-   * log, take effect at the next start.
+   * keep the configuration they started with. Settings that need a restart, such as the port and the store,
+   * keep their values.
    */
   readonly reload: (settings: Settings) => Promise<void>
   /** The current load. */
@@ -106,9 +106,8 @@ export interface GatewayOptions {
   /** Names other parts that fail while calls continue, for `/health`. */
   readonly degraded?: () => readonly string[]
   /**
-   * Creates the endpoints, at the start and after each change of the configuration: the same paths in the
-   * same order, whatever the services. Default: `createEndpoints`, every endpoint of the API, and the
-   * dashboard.
+   * Creates the endpoints, at the start and for each new configuration. Default: `createEndpoints`, every
+   * endpoint of the API, and the dashboard.
    */
   readonly endpoints?: (services: Services) => readonly Endpoint[]
   /** Koa middleware that runs before the gateway for every request at its port. Default: none. */
@@ -179,7 +178,7 @@ async function openGateway (settings: Settings, options: GatewayOptions, opened:
         onCreated: created => { own = created }
       }
     },
-    endpoints: options.endpoints ?? (services => allEndpoints(services, settings))
+    endpoints: options.endpoints ?? (allEndpoints)
   })
   opened.push(async () => await live.close())
   const app = openApp(settings, options, { live, recorder, tracer, stop })
@@ -312,7 +311,8 @@ function openRecorder (
 }
 
 /** Creates every endpoint of the API, its aliases if configured, and the dashboard. */
-function allEndpoints (services: Services, { server }: Settings): readonly Endpoint[] {
+function allEndpoints (services: Services): readonly Endpoint[] {
+  const { server } = services.settings
   const endpoints = createEndpoints(services)
   return [...endpoints, ...server.aliases ? aliasEndpoints(endpoints) : [], ...dashboardEndpoints(services)]
 }
@@ -324,7 +324,7 @@ function openApp (
   { live, recorder, tracer, stop }: Pick<OpenedGatewayOptions, 'live' | 'recorder' | 'tracer' | 'stop'>
 ): App {
   return createApp({
-    live,
+    endpoints: live.endpoints,
     bounds: limits,
     allowsHost: allowedHosts(server),
     corsOrigins: server.corsOrigins,

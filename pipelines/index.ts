@@ -251,7 +251,7 @@ function isServed ({ isAlias = false }: EndpointRow, { aliases }: Pick<ServerSet
   return !isAlias || aliases
 }
 
-/** Builds the pipelines: the same endpoints in the same order, whatever the services. */
+/** Builds the pipelines. */
 export function createEndpoints (services: Services): Endpoint[] {
   const { limits, server } = services.settings
   return table.filter(row => isServed(row, server)).map(({ docs: _, pipeline, maxBodyBytes, ...row }) => ({

@@ -19,6 +19,8 @@ const modelListTimeoutMs = 5000
  * start, and no calls are served until then.
  */
 const firstModelListTimeoutMs = 1000
+/** Longest wait at the shutdown for the services of earlier configurations, whose calls have been ended. */
+const maxOutgoingMs = 5000
 
 export interface LiveServicesOptions {
   readonly log: Log
@@ -41,8 +43,8 @@ export class LiveServices {
   current: OwnedServices
   endpoints: readonly Endpoint[]
   #digests: ReadonlyMap<string, string>
-  /** Services of earlier configurations that still have open calls. */
-  readonly #outgoing = new Set<OwnedServices>()
+  /** Services of earlier configurations that still have open calls, and when they are closed. */
+  readonly #outgoing = new Map<OwnedServices, Promise<void>>()
   /** Replacements run one after the other; the last one requested wins. */
   #replaced: Promise<void> = Promise.resolve()
   #isFrozen = false
@@ -93,8 +95,7 @@ export class LiveServices {
     onReplaced()
     this.current = services
     this.#digests = providerDigests(settings.providers)
-    this.#outgoing.add(before)
-    void whenIdle()
+    const closed = whenIdle()
       .then(async () => {
         await before.mirrors?.whenIdle()
         await before.close()
@@ -106,6 +107,7 @@ export class LiveServices {
         )
       )
       .finally(() => this.#outgoing.delete(before))
+    this.#outgoing.set(before, closed)
   }
 
   /** Prevents further changes of configuration. */
@@ -115,16 +117,22 @@ export class LiveServices {
 
   /** Ends abandoned answers. */
   stopAbandoned (): void {
-    for (const { abandonedAnswers } of [this.current, ...this.#outgoing]) abandonedAnswers.stop()
+    for (const { abandonedAnswers } of this.#all()) abandonedAnswers.stop()
   }
 
   /** Ends mirrored calls, and starts no others. */
   async stopMirrors (): Promise<void> {
-    await Promise.all([this.current, ...this.#outgoing].map(async ({ mirrors }) => await mirrors?.close()))
+    await Promise.all(this.#all().map(async ({ mirrors }) => await mirrors?.close()))
   }
 
+  /** Closes all services, once no call is open: those of a call that does not end stay open. */
   async close (): Promise<void> {
+    await withTimeout(maxOutgoingMs, Promise.all(this.#outgoing.values()))
     await this.current.close()
+  }
+
+  #all (): OwnedServices[] {
+    return [this.current, ...this.#outgoing.keys()]
   }
 }
 

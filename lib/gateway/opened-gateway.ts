@@ -2,6 +2,7 @@
 
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../async/with-timeout.ts'
+import { keepRestartOnly } from '../config/changed-entries.ts'
 import { GatewayError } from '../core/errors.ts'
 import { listen, type Address } from '../http/listen.ts'
 import { stopAccepting } from '../http/node-internals.ts'
@@ -109,14 +110,18 @@ export class OpenedGateway {
     return address
   }
 
-  readonly reload = async (settings: Settings): Promise<void> => {
+  readonly reload = async (wanted: Settings): Promise<void> => {
     const { live, app, server: { server }, work } = this.#options
+    const settings = keepRestartOnly(this.#options.settings, wanted)
     await live.replace(settings, {
       onReplaced: () => {
-        app.applyBounds(settings.limits)
+        app.apply({ endpoints: live.endpoints, bounds: settings.limits })
         server.headersTimeout = settings.limits.headersMs
       },
-      whenIdle: async () => await Promise.all([app.whenIdle(), work?.whenIdle()])
+      whenIdle: async () => {
+        await app.whenIdle()
+        await work?.whenIdle() // not earlier: a call that is open now may start a response in the background
+      }
     })
   }
 

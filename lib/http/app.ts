@@ -25,14 +25,13 @@ export interface AppBounds extends CallBounds, AdmissionBounds {
   readonly pipelinedRequests: number
 }
 
-export interface AppOptions extends AnswerOptions {
-  /**
-   * The endpoints are read again for every call, so that a new configuration applies from the next call on.
-   * They always have the same paths in the same order.
-   */
-  readonly live: { readonly endpoints: readonly Endpoint[] }
-  /** In effect until `applyBounds`. */
+/** What a new configuration changes. */
+export interface AppConfiguration {
+  readonly endpoints: readonly Endpoint[]
   readonly bounds: AppBounds
+}
+
+export interface AppOptions extends AnswerOptions, AppConfiguration {
   /** Returns whether a `Host` header names this gateway. Default: any does. */
   readonly allowsHost?: (header: string) => boolean
   /** Origins of pages that may call the API. Default: none. */
@@ -52,24 +51,26 @@ export interface App {
   readonly openRequests: () => number
   /** The amounts of the bounded resources that open calls hold. */
   readonly admission: Pick<Admission, 'openCalls' | 'inUse' | 'holdMemory'>
-  /** Applies the bounds of a new configuration from the next call on. */
-  readonly applyBounds: (bounds: AppBounds) => void
+  /** Applies a new configuration from the next call on. */
+  readonly apply: (configuration: AppConfiguration) => void
   /** Ends every open call with `reason`. */
   readonly abortAll: (reason: GatewayError) => void
 }
 
 export function createApp (options: AppOptions): App {
-  const { live, allowsHost = () => true, corsOrigins = [] } = options
+  const { allowsHost = () => true, corsOrigins = [] } = options
   let { bounds } = options
   const open = new OpenCalls()
   const admission = new Admission(bounds)
   const pipelining = new QueuedRequests(bounds.pipelinedRequests)
   const answer = answerCalls({ options, bounds: () => bounds, admission, open })
-  const middleware = nest([
-    allowOrigins(corsOrigins, live.endpoints),
+  const route = (endpoints: readonly Endpoint[]): Middleware => nest([
+    allowOrigins(corsOrigins, endpoints),
     checkRequests(pipelining, allowsHost, answer),
-    ...endpointRoutes(live, answer)
+    ...endpointRoutes(endpoints, answer)
   ])
+  let routes = route(options.endpoints)
+  const middleware: Middleware = (context, next) => routes(context, next)
   const koa = new Koa()
   koa.silent = true // Koa would print the errors of sockets whose callers left; the log of calls has them
   for (const step of [...options.middleware ?? [], middleware]) koa.use(step)
@@ -81,10 +82,11 @@ export function createApp (options: AppOptions): App {
     whenIdle: async () => await open.whenIdle(),
     openRequests: () => open.size,
     admission,
-    applyBounds: next => {
-      bounds = next
-      admission.applyBounds(next)
-      pipelining.maxPipelined = next.pipelinedRequests
+    apply: next => {
+      routes = route(next.endpoints)
+      bounds = next.bounds
+      admission.applyBounds(bounds)
+      pipelining.maxPipelined = bounds.pipelinedRequests
     },
     abortAll: reason => { for (const { abort } of open) abort(reason) }
   }
@@ -105,36 +107,34 @@ function nest (steps: readonly Middleware[]): Middleware {
  * - paths without parameters, by one lookup: a router would try a regular expression for each;
  * - paths with parameters, by @koa/router;
  * - 404 or 405 for requests that no endpoint serves and no later middleware answers.
- *
- * @param live its endpoints must always have the same paths in the same order
  */
-function endpointRoutes (live: AppOptions['live'], answer: AnswerHandler): readonly Middleware[] {
-  const byPath = new Map<string, Map<string, number>>()
+function endpointRoutes (endpoints: readonly Endpoint[], answer: AnswerHandler): readonly Middleware[] {
+  const byPath = new Map<string, Map<string, Endpoint>>()
   const router = new Router()
-  for (const [index, { method, path }] of live.endpoints.entries()) {
+  for (const endpoint of endpoints) {
+    const { method, path } = endpoint
     if (hasParameters(path)) {
       router.register(path, [method.toLowerCase()], async context => {
-        const endpoint = live.endpoints[index]
-        if (endpoint !== undefined) await answer(context, endpoint, context.params)
+        await answer(context, endpoint, context.params)
       })
       continue
     }
-    const methods = byPath.get(path) ?? new Map<string, number>()
-    byPath.set(path, methods.set(method, index))
-    if (method === 'GET') methods.set('HEAD', index)
+    const methods = byPath.get(path) ?? new Map<string, Endpoint>()
+    byPath.set(path, methods.set(method, endpoint))
+    if (method === 'GET') methods.set('HEAD', endpoint)
   }
 
-  /** Returns the methods of a path. As in the router, case and a trailing slash do not matter. */
-  const methodsAt = (path: string): Map<string, number> | undefined =>
+  /** Returns the endpoints of a path by method. As in the router, case and a trailing slash do not matter. */
+  const methodsAt = (path: string): Map<string, Endpoint> | undefined =>
     byPath.get(path) ?? byPath.get(path.toLowerCase().replace(/(?<=.)\/$/, ''))
 
   const notFound = new NotFound(
-    live.endpoints.flatMap(({ path, isAlias }) => (isAlias === true ? [] : [path]))
+    endpoints.flatMap(({ path, isAlias }) => (isAlias === true ? [] : [path]))
   )
 
   return [
     (context, next) => {
-      const endpoint = live.endpoints[methodsAt(context.path)?.get(context.method) ?? -1]
+      const endpoint = methodsAt(context.path)?.get(context.method)
       return endpoint === undefined ? next() : answer(context, endpoint)
     },
     router.routes() as Middleware, // its type requires the fields that it adds to the context

@@ -122,7 +122,7 @@ async function openServing (
   }
   const address = await listen(gateway, settings.server, options.waitToListen)
   const watch = watchForChanges({
-    sources, started, current, gateway, keys, configuration, metrics, onReload: options.onReload, log
+    sources, current, gateway, keys, configuration, metrics, onReload: options.onReload, log
   })
   closing.push(() => watch?.close())
   logUncaught(log)
@@ -261,7 +261,7 @@ async function exportFamilies (
   return exported
 }
 
-interface Watching extends Required<Pick<ServeOptions, 'sources' | 'started' | 'current' | 'log'>> {
+interface Watching extends Required<Pick<ServeOptions, 'sources' | 'current' | 'log'>> {
   readonly gateway: Gateway
   readonly keys: KeyStore
   readonly configuration: LiveConfiguration
@@ -309,11 +309,11 @@ function watchForChanges (watching: Watching): SettingsWatch | undefined {
 /** Applies a new configuration, except for settings that require a restart. */
 async function reload (
   next: AppliedConfiguration,
-  { started, gateway, keys, configuration, metrics, onReload, log }: Watching
+  { gateway, keys, configuration, metrics, onReload, log }: Watching
 ): Promise<void> {
   keys.replaceConfigured(next.settings.keys) // first, so that removed keys are refused immediately
   try {
-    await gateway.reload(keepRestartOnly(started.settings, next.settings))
+    await gateway.reload(next.settings)
   } finally {
     keys.replaceConfigured(gateway.services.settings.keys) // those in effect, also after a failure
   }

@@ -75,9 +75,7 @@ async function edge (
 ): Promise<{ readonly url: string, readonly ended: Call[] }> {
   const ended: Call[] = []
   const app = createApp({
-    live: {
-      endpoints: [{ name: 'test', method: 'POST', path: '/test', body: 'json', maxBodyBytes: 1000, handle }]
-    },
+    endpoints: [{ name: 'test', method: 'POST', path: '/test', body: 'json', maxBodyBytes: 1000, handle }],
     bounds: settings().limits,
     stop: { isClosed: false },
     onEnd: call => {

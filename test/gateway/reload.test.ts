@@ -1,13 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { Secret } from '../../lib/core/secret.ts'
 import { createGateway } from '../../lib/gateway.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
-import { chatUpstreamAt, testGateway, upstreamAt } from '../support/gateway.ts'
+import { chatUpstreamAt, testGateway, testKey, upstreamAt } from '../support/gateway.ts'
 import { raw, rest } from '../support/raw.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { storeTest } from '../support/stores.ts'
+import { eventually, until } from '../support/until.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import type { LimitSettings, ProviderSettings } from '../../lib/core/settings.ts'
@@ -51,6 +53,25 @@ t.test('request limits apply from the next call after a reload', async t => {
   const slow = await raw(t, api.url)
   slow.write('GET /livez HTTP/1.1\r\n')
   t.match(await rest(slow), /^HTTP\/1\.1 408 /)
+})
+
+t.test('settings that need a restart keep their values, and every path leads to its endpoint', async t => {
+  const api = await testGateway(t, { providers: [sandbox] })
+  const { settings } = api.gateway.services
+  const { server, store } = settings
+  const statuses = async (): Promise<number[]> =>
+    await Promise.all(['/health', '/readyz', '/v1/models', '/models', '/v1/responses/x'].map(async path =>
+      (await api.get(path)).status))
+  const before = await statuses()
+  await api.gateway.reload({
+    ...settings,
+    server: { ...server, aliases: !server.aliases, port: 1, dataDir: 'elsewhere', publicUrl: 'http://new' },
+    store: { ...store, url: new Secret('sqlite:elsewhere') }
+  })
+  const after = api.gateway.services.settings
+  t.same(after.server, { ...server, publicUrl: 'http://new' })
+  t.same(after.store, store)
+  t.same(await statuses(), before)
 })
 
 t.test('without a store, the spending of an end user still counts after a reload', async t => {
@@ -181,6 +202,45 @@ t.test('a guard asks the provider that its configuration has, for calls that are
 /** A guard that counts in `globalThis.openGuards` how often it is open. */
 const countedGuard = `globalThis.openGuards = (globalThis.openGuards ?? 0) + 1
 export default { request: () => undefined, close: () => { globalThis.openGuards-- } }`
+
+t.test('the services of an earlier configuration are closed before the gateway is', async t => {
+  const events: string[] = []
+  Reflect.set(globalThis, 'noteClosed', () => events.push('guard'))
+  t.teardown(() => Reflect.deleteProperty(globalThis, 'noteClosed'))
+  const file = join(t.testdir(), 'slow.mjs')
+  await writeFile(file, `import { setTimeout } from 'node:timers/promises'
+export default { request: () => undefined, close: async () => { await setTimeout(500); noteClosed() } }`)
+  const gateway = await createGateway(
+    settings({ guards: [{ name: 'mine', use: file, at: ['request'] }] }),
+    { keys: { check: () => undefined }, log: createLog('info', { write: () => undefined }) }
+  )
+  await gateway.start()
+  await gateway.reload(settings())
+  await gateway.close()
+  t.same(events, ['guard'])
+})
+
+storeTest('a background response that begins during a reload keeps its services', async (t, open) => {
+  const database = await open()
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [chatUpstreamAt(`${upstream.url}/v1`)] }, {}, { database })
+  const body = JSON.stringify({ model: 'openai/gpt-5', input: 'hi', background: true })
+  const socket = await raw(t, api.url)
+  socket.write([
+    'POST /v1/responses HTTP/1.1', 'host: x', `authorization: Bearer ${testKey}`, 'connection: close',
+    'content-type: application/json', `content-length: ${body.length}`, '', body.slice(0, 10)
+  ].join('\r\n'))
+  await until(() => api.gateway.load().openCalls === 1, 'the call')
+  await api.gateway.reload(api.gateway.services.settings)
+  socket.write(body.slice(10))
+  const id = /"id":"(resp_[^"]+)"/.exec(await rest(socket))?.[1]
+  const status = async (): Promise<unknown> =>
+    Reflect.get(Object(await (await api.get(`/v1/responses/${id}`)).json()), 'status')
+  t.equal(
+    await eventually(status, now => now === 'completed' || now === 'failed', 'the response'), 'completed'
+  )
+})
 
 t.test('a configuration that cannot be used leaves nothing open', async t => {
   const directory = t.testdir()

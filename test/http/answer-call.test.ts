@@ -61,7 +61,7 @@ async function slowly (
     maxBodyBytes: 0,
     handle: async () => ({ status: 200, headers: {}, body })
   }
-  const { app, url, ended } = await smallApp(t, { live: { endpoints: [endpoint] }, writeTimeoutMs })
+  const { app, url, ended } = await smallApp(t, { endpoints: [endpoint], writeTimeoutMs })
   const socket = await raw(t, url)
   socket.pause().write('GET /slow HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
   return { socket, ended, app }
@@ -97,14 +97,12 @@ t.test('when memory runs short, the call that has waited longest for its caller 
     }
   })
   const { url, ended, app } = await smallApp(t, {
-    live: {
-      endpoints: [
-        keeping('complete', large, 400),
-        keeping('stream', endless(), 400),
-        keeping('nothing', large, 0),
-        keeping('more', 'x', 500)
-      ]
-    },
+    endpoints: [
+      keeping('complete', large, 400),
+      keeping('stream', endless(), 400),
+      keeping('nothing', large, 0),
+      keeping('more', 'x', 500)
+    ],
     bounds: { ...settings().limits, bodyMemoryBytes: 1000, maxSharePerKey: 1, patienceMs: 1000 }
   })
   const sockets: Socket[] = []
@@ -163,19 +161,17 @@ t.test('when memory runs short, a slow reader is not treated as stalled', async 
     }
   })
   const { url, ended } = await smallApp(t, {
-    live: {
-      endpoints: [
-        keeping('complete', large, 400),
-        keeping(
-          'stream',
-          (async function* () {
-            yield large
-          })(),
-          400
-        ),
-        keeping('more', 'x', 500)
-      ]
-    },
+    endpoints: [
+      keeping('complete', large, 400),
+      keeping(
+        'stream',
+        (async function* () {
+          yield large
+        })(),
+        400
+      ),
+      keeping('more', 'x', 500)
+    ],
     bounds: { ...settings().limits, bodyMemoryBytes: 800, maxSharePerKey: 1, patienceMs: 400 }
   })
   const readings = await Promise.all(['complete', 'stream'].map(async name => {

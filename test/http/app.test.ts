@@ -3,6 +3,8 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { refusal, smallApp } from '../support/small-app.ts'
 import { until } from '../support/until.ts'
 import { raw, rest } from '../support/raw.ts'
+import { settings } from '../support/settings.ts'
+import type { Endpoint } from '../../lib/core/endpoint.ts'
 
 t.test('whenIdle() waits for the calls open at that moment, not for later ones', async t => {
   const { app, url, go } = await smallApp(t)
@@ -51,6 +53,24 @@ t.test('a request is routed by method and path', async t => {
       ['plain', 200, 'ok']
     ]
   )
+})
+
+t.test('a new configuration may have other endpoints', async t => {
+  const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
+  const named = (name: string, path: string): Endpoint => ({
+    ...get, name, path, handle: async () => ({ status: 200, headers: {}, body: name })
+  })
+  const { app, url } = await smallApp(t, { endpoints: [named('one', '/one'), named('thing', '/things/:id')] })
+  const answers = async (): Promise<unknown> =>
+    await Promise.all(['/one', '/things/1', '/other/1'].map(async path => {
+      const response = await fetch(url + path)
+      return response.status === 200 ? await response.text() : response.status
+    }))
+  t.same(await answers(), ['one', 'thing', 404])
+  app.apply({
+    endpoints: [named('other', '/other/:id'), named('one', '/one')], bounds: settings().limits
+  })
+  t.same(await answers(), ['one', 404, 'other'])
 })
 
 t.test(

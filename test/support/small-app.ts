@@ -75,7 +75,7 @@ export async function smallApp (t: Test, options: Partial<AppOptions> = {}): Pro
     }
   ]
   const app = createApp({
-    live: { endpoints },
+    endpoints,
     bounds: settings().limits,
     stop: { isClosed: false },
     onEnd: call => {
