@@ -6,6 +6,8 @@
  * either gets the completion or knows that it is lost.
  */
 
+import { randomUUID } from 'node:crypto'
+import { startDeadline } from '../async/start-deadline.ts'
 import { noteError } from '../core/record.ts'
 import { keptEndUser } from '../core/call-attribution.ts'
 import { noteUsage } from '../core/usage-facts.ts'
@@ -25,7 +27,9 @@ import type { Provider, UpstreamResponse } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 
-/** A fetch is a short request; one that is not over by then has died with its process. */
+/** A request of a fetch is given up after this, with its answer. */
+const requestMs = 90_000
+/** A fetch that has not ended by then has died with its process. */
 const leaseMs = 120_000
 const fetchTimeouts = {
   connectMs: 10_000,
@@ -82,7 +86,8 @@ export async function fetchCompletion (
 ): Promise<StoredAnswer | undefined> {
   const { id, call, ticket } = fetch
   const nowMs = deferrals.store.now()
-  const lease = { owner: deferrals.owner, untilMs: nowMs + leaseMs }
+  // A name of its own, so that a later fetch of this process is another one.
+  const lease = { owner: randomUUID(), untilMs: nowMs + leaseMs }
   const { caller } = call.record
   const endUser = caller.endUser = keptEndUser(ticket, caller)
   caller.parties = ticket.parties
@@ -92,20 +97,33 @@ export async function fetchCompletion (
     expiresAtMs(ticket, options.keepMs),
     nowMs
   )
-  return claim === undefined ? undefined : await fetchOnce(fetch, claim === 'again', deferrals, options)
+  if (claim === undefined) return undefined
+  const isRetry = claim === 'again'
+  // Not the caller's signal: a caller who leaves now may come back for the answer.
+  const { signal, end } = startDeadline(requestMs, new AbortController().signal, new GatewayError('timeout'))
+  try {
+    return await fetchOnce(fetch, { ...options, store: deferrals.store, owner: lease.owner, isRetry, signal })
+  } finally {
+    end()
+  }
 }
 
 function expiresAtMs ({ createdSeconds }: DeferredTicket, keepMs: number): number {
   return createdSeconds * 1000 + keepMs
 }
 
-/** @param isRetry another fetch began, with an unknown result */
-async function fetchOnce (
-  fetch: CompletionFetch,
-  isRetry: boolean,
-  { store, owner }: Deferrals,
-  { keepMs, maxBytes, maxStoredBytes, maxBytesPerKey, onSent, complete }: FetchOptions
-): Promise<StoredAnswer | undefined> {
+interface ClaimedFetch extends FetchOptions {
+  readonly store: Deferrals['store']
+  /** Of the lease. */
+  readonly owner: string
+  /** Another fetch began, with an unknown result. */
+  readonly isRetry: boolean
+  /** Ends the request. */
+  readonly signal: AbortSignal
+}
+
+async function fetchOnce (fetch: CompletionFetch, claimed: ClaimedFetch): Promise<StoredAnswer | undefined> {
+  const { store, owner, isRetry, keepMs, maxBytes, maxStoredBytes, maxBytesPerKey, complete } = claimed
   const { call, ticket, id, provider, callerKey } = fetch
   const keep = async (answer: StoredAnswer): Promise<boolean> =>
     await store.keep(id, owner, answer, expiresAtMs(ticket, keepMs))
@@ -114,7 +132,7 @@ async function fetchOnce (
     await store.forget(id, owner)
     throw notFound()
   }
-  const answer = await send(fetch, onSent).catch(async (error: unknown) => {
+  const answer = await send(fetch, claimed).catch(async (error: unknown) => {
     await store.release(id, owner)
     throw error
   })
@@ -174,10 +192,9 @@ function refund ({ call: { record }, upstream: { chargedNanoUsd } }: CompletionF
   record.cost.refundedNanoUsd = chargedNanoUsd
 }
 
-/** Sends the request without the caller's signal: a caller who leaves now may come back for the answer. */
 async function send (
   { provider, upstream, credential, call }: CompletionFetch,
-  onSent: FetchOptions['onSent']
+  { signal, onSent }: Pick<ClaimedFetch, 'signal' | 'onSent'>
 ): Promise<UpstreamResponse> {
   const { deferred } = provider.adapters
   if (deferred === undefined) throw notFound()
@@ -186,7 +203,7 @@ async function send (
   const sentAtMs = performance.now()
   try {
     const response = provider.transport.send(deferred.fetch(upstream.upstreamId), {
-      signal: new AbortController().signal,
+      signal,
       credential,
       timeouts: fetchTimeouts,
       streamed: false,
