@@ -16,7 +16,7 @@ import { rowId } from '../lib/text/ids.ts'
 import { UsageRecorder } from '../lib/limits/usage-recorder.ts'
 import { Journal, printLine } from '../lib/usage/journal.ts'
 import { Ledger } from '../lib/usage/ledger.ts'
-import { printBegunRow, usageRow } from '../lib/usage/usage-row.ts'
+import { usageRow } from '../lib/usage/usage-row.ts'
 import { scratchFolder } from './support/scratch-folder.ts'
 import { benchSettings } from './support/settings.ts'
 import type { Call } from '../lib/core/call.ts'
@@ -66,8 +66,8 @@ function completedCall (): Call {
   }
 }
 
-function rowOf (call: Call): UsageRow {
-  const row = usageRow(call, models)
+function rowOf (call: Call, outcome?: UsageRow['outcome']): UsageRow {
+  const row = usageRow(call, models, undefined, outcome)
   if (row === undefined) throw new Error('a call with a key has a row')
   return row
 }
@@ -88,7 +88,7 @@ function laterRow (index: number): UsageRow {
   })
 }
 
-const begunLine = printBegunRow(sample, models)?.line ?? ''
+const begunLine = printLine(rowOf(sample, 'interrupted'))
 const endLine = printLine(sampleRow)
 
 const directory = scratchFolder('records')
@@ -129,7 +129,7 @@ function step (name: string, run: () => unknown, check: (result: unknown) => voi
 export const scenarios: readonly Scenario[] = [
   step(
     'journal line of the beginning',
-    () => printBegunRow(sample, models)?.line,
+    () => printLine(rowOf(sample, 'interrupted')),
     line => match(String(line), /mock\/json/)
   ),
   step(

@@ -6,18 +6,16 @@
 interface EndpointFacts {
   /** Guards inspect its texts. */
   readonly hasTexts?: boolean
-  /** The prompt dominates its cost in tokens; the size of the body limits their number. */
-  readonly billsPrompt?: boolean
   /** No key needs a grant for it; some need no key either. */
   readonly needsNoGrant?: boolean
 }
 
 const rows = {
-  chat: { hasTexts: true, billsPrompt: true },
-  completions: { hasTexts: true, billsPrompt: true },
-  messages: { hasTexts: true, billsPrompt: true },
-  responses: { hasTexts: true, billsPrompt: true },
-  embeddings: { hasTexts: true, billsPrompt: true },
+  chat: { hasTexts: true },
+  completions: { hasTexts: true },
+  messages: { hasTexts: true },
+  responses: { hasTexts: true },
+  embeddings: { hasTexts: true },
   speech: { hasTexts: true },
   transcriptions: { hasTexts: true },
   translations: { hasTexts: true },

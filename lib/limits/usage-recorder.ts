@@ -5,7 +5,7 @@
 
 import { JournaledCall, type Ledger } from '../usage/ledger.ts'
 import { costHeaders } from './headers.ts'
-import { printBegunRow, usageRow, type BegunRow } from '../usage/usage-row.ts'
+import { usageRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import type { Call, JournalSent } from '../core/call.ts'
 import type { Limiter } from './limiter.ts'
@@ -44,11 +44,7 @@ export class UsageRecorder {
     const { ledger } = this.#deps
     const { record } = call
     if (ledger === undefined || record.caller.keyId === undefined || record.inFlight !== undefined) return
-    if (!isFree) {
-      const begun = printBegunRow(call, this.#modelsOf(call))
-      if (begun === undefined) this.#journalInterrupted(call, ledger)
-      else void journal(call, begun, ledger)
-    }
+    if (!isFree) this.#journalInterrupted(call, ledger)
     record.inFlight = new RejournalTimer(() => this.#journalInFlight(call, ledger))
   }
 
@@ -71,10 +67,8 @@ export class UsageRecorder {
 
   /** @returns false if the answer is complete or the call is no longer recorded */
   #journalInFlight (call: Call, ledger: Ledger): boolean {
-    const row = journaledCall(call)?.row
-    if (ledger.isClosed || (row !== undefined && !('line' in row) && row.outcome !== interrupted)) {
-      return false
-    }
+    const journaled = journaledCall(call)
+    if (ledger.isClosed || (journaled !== undefined && journaled.row.outcome !== interrupted)) return false
     this.#journalInterrupted(call, ledger)
     return true
   }
@@ -150,14 +144,14 @@ class RejournalTimer extends TimedMember {
 
 /** True if an answered call's journaled row is still correct. */
 function isUpToDate (
-  row: UsageRow | BegunRow,
+  row: UsageRow,
   { record: { end: { outcome = 'ok', status, whenUsageKnown } } }: Call
-): row is UsageRow {
-  return !('line' in row) && outcome === row.outcome && status === row.status && whenUsageKnown === undefined
+): boolean {
+  return outcome === row.outcome && status === row.status && whenUsageKnown === undefined
 }
 
 /** Journals a row of an open call; resolves once it is written, or cannot be. */
-function journal (call: Call, row: UsageRow | BegunRow, ledger: Ledger): Promise<void> | undefined {
+function journal (call: Call, row: UsageRow, ledger: Ledger): Promise<void> | undefined {
   const journaled = journaledCall(call) ?? new JournaledCall(row)
   call.record.journaled = journaled
   journaled.row = row

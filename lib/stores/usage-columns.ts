@@ -67,11 +67,7 @@ export const textColumns: ReadonlySet<UsageColumn> = new Set(
   named.flatMap(([column, type]) => (type === 'text' ? column : []))
 )
 
-/**
- * The columns that most rows need, in the order of a compact row in the journal: a third of the size of an
- * object. They are part of the journal format: rows with other columns are stored as objects. Lists of
- * earlier versions lack the last one.
- */
+/** The columns that most rows need. */
 export const compactColumns = [
   'id',
   'call_id',

@@ -11,8 +11,8 @@ import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeS
 import { dirname } from 'node:path'
 import { createDirectory } from '../stores/sqlite/database-file.ts'
 import { isList, property } from '../json/type-guards.ts'
-import { compactColumns, emptyRow, isCompact } from '../stores/usage-columns.ts'
-import { readBegunRow } from './usage-row.ts'
+import { emptyRow, usageColumns } from '../stores/usage-columns.ts'
+import { readListedValues } from './listed-values.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** Lines per write: half a megabyte. */
@@ -175,8 +175,6 @@ export class Journal {
 }
 
 const newline = 0x0a
-/** Compact rows of earlier versions have at least as many values; shorter lists are begun rows. */
-const minCompactValues = 21
 
 function openNew (path: string): number {
   try {
@@ -194,29 +192,20 @@ function linesIn (bytes: Uint8Array): number {
   return count
 }
 
-/**
- * Prints the line of a complete row, as a list of values if they are in the columns that most rows need.
- * `printBegunRow` prints begun rows.
- */
+/** Prints a row as an object without its empty columns. */
 export function printLine (row: UsageRow): string {
-  return JSON.stringify(isCompact(row) ? compactColumns.map(column => row[column]) : row)
+  const values: Record<string, unknown> = {}
+  for (const column of usageColumns) if (row[column] !== null) values[column] = row[column]
+  return JSON.stringify(values)
 }
 
 /** Parses a line; `undefined` if it was cut off. */
 export function readLine (line: string): UsageRow | undefined {
   try {
-    const row = JSON.parse(line) as UsageRow | readonly unknown[] // written by this gateway
-    if (!isList(row)) return row
-    return row.length < minCompactValues ? readBegunRow(row) : readCompactRow(row)
+    const values = JSON.parse(line) as Partial<UsageRow> | readonly unknown[] // written by a gateway
+    const row = isList(values) ? readListedValues(values) : values
+    return { ...emptyRow, ...row } as UsageRow // the values of other columns are in every line
   } catch {
     return undefined
   }
-}
-
-function readCompactRow (values: readonly unknown[]): UsageRow {
-  // in the order printed above
-  const fields = Object.fromEntries(
-    compactColumns.map((column, index) => [column, values[index] ?? null])
-  ) as Pick<UsageRow, typeof compactColumns[number]>
-  return { ...emptyRow, ...fields }
 }

@@ -14,7 +14,6 @@ import { importJournal, importJournals, type ImportEvents } from './import-journ
 import { Journal, printLine } from './journal.ts'
 import { finishedJournalName, journalName } from './journal-name.ts'
 import { backfillRollups } from './backfill-rollups.ts'
-import type { BegunRow } from './usage-row.ts'
 import type { Database, Retention } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { Log } from '../log/log.ts'
@@ -51,11 +50,11 @@ const longJournalBytes = 8 * 1024 * 1024
 /** A call in the journal that has not ended, so its row may still change. */
 export class JournaledCall extends RingMember {
   /** The row as journaled. */
-  row: UsageRow | BegunRow
+  row: UsageRow
   /** Resolves when the row is written; `undefined` if it is, or cannot be. */
   written: Promise<void> | undefined
 
-  constructor (row: UsageRow | BegunRow) {
+  constructor (row: UsageRow) {
     super()
     this.row = row
   }
@@ -114,7 +113,7 @@ export class Ledger {
       return undefined
     }
     this.#journaled.add(call)
-    const line = lineOf(call.row)
+    const line = printLine(call.row)
     return this.#journaled.size === 1 ? this.#journal.appendNow(line) : this.#journal.append(line)
   }
 
@@ -245,7 +244,7 @@ export class Ledger {
 
   /** The lines of open calls. */
   get #openLines (): string[] {
-    return Array.from(this.#journaled, ({ row }) => lineOf(row))
+    return Array.from(this.#journaled, ({ row }) => printLine(row))
   }
 
   /** Writes the waiting rows in batches, then empties the journal. */
@@ -367,8 +366,4 @@ export class Ledger {
     const lost = unwritten + this.#dropped
     if (lost > 0) log.error({ rows: lost, cause: loggableError(this.#journal.error) }, 'usage rows lost')
   }
-}
-
-function lineOf (row: UsageRow | BegunRow): string {
-  return 'line' in row ? row.line : printLine(row)
 }

@@ -1,113 +1,22 @@
 /**
- * The row of a call for the usage ledger: a short one once its request has been sent, the complete one at its
- * end.
- *
- * If this process is killed in between, the begun row shows that a provider was working on the call. Most
- * calls write one, so it is kept to 150 bytes; the complete row takes 640.
+ * The row of a call for the usage ledger. It is journaled as interrupted once the request has been sent: if
+ * this process is killed, that row shows that a provider was working on the call.
  */
 
 import { byUnitColumn, type UnitColumn } from '../../schemas/billed-units.ts'
-import { endpointsWhere } from '../../schemas/endpoints.ts'
 import { rowId } from '../text/ids.ts'
 import { unknownCaller } from '../core/call-attribution.ts'
 import { cutName, type PricedModels } from '../core/record.ts'
-import { amountOf, charactersPerToken, usageOfTokens, type UsageCost } from '../core/usage.ts'
+import { amountOf, usageOfTokens, type UsageCost } from '../core/usage.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { emptyRow } from '../stores/usage-columns.ts'
 import { printSteps } from './call-steps.ts'
 import { printNotes } from './guard-notes.ts'
-import { boundedInteger, chargeOf, interruptedCost } from './call-cost.ts'
-import { costNanoUsd } from './cost.ts'
+import { boundedInteger, chargeOf } from './call-cost.ts'
 import type { Call } from '../core/call.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
 /** The identity of a row; a later row with the same identity replaces it. */
 export type RowIdentity = Pick<UsageRow, 'id' | 'at_ms'>
-
-export interface BegunRow extends RowIdentity {
-  readonly line: string
-}
-
-/** The values of a begun row, in order: part of the journal format. */
-const begunColumns = [
-  'id',
-  'call_id',
-  'at_ms',
-  'key_id',
-  'endpoint',
-  'requested_model',
-  'model',
-  'provider',
-  'streamed',
-  'own_provider_key',
-  'prompt_tokens',
-  'cost_nano_usd'
-] as const
-
-const promptEndpoints: ReadonlySet<string> = new Set(endpointsWhere('billsPrompt'))
-/** Bodies up to this size are assumed to be mostly text. */
-const maxBytes = 64 * 1024
-
-/**
- * Prints the begun row of a call that has no trace, no attribution and no cost so far, and whose prompt is
- * about as long as its body; `undefined` for other calls, which need a complete row.
- */
-export function printBegunRow (
-  { id: callId, record, receivedAtMs }: Call,
-  models: PricedModels
-): BegunRow | undefined {
-  const {
-    endpoint,
-    request: { bodyBytes, requestedModel, isStreamed },
-    caller: { keyId, usesOwnProviderKey },
-    routing: { modelId, providerId },
-    trace
-  } = record
-  if (
-    keyId === undefined ||
-    modelId === undefined ||
-    bodyBytes > maxBytes ||
-    !promptEndpoints.has(endpoint)
-  ) {
-    return undefined
-  }
-  if (trace !== undefined) return undefined // the full row carries it, for its span after a kill
-  if (record.usage.judgeRequests !== undefined) return undefined // guards have already spent money
-  const { tags, endUser, session, metadata, parties } = record.caller
-  if ([tags, endUser, session, metadata, parties].some(value => value !== undefined)) return undefined
-  const id = record.limits.rowId ?? rowId()
-  const atMs = Math.round(steadyNow() - performance.now() + receivedAtMs)
-  const tokens = Math.ceil(bodyBytes / charactersPerToken)
-  const cost =
-    usesOwnProviderKey === true
-      ? 0
-      : costNanoUsd(usageOfTokens(tokens, 0), models.find(modelId)?.price)
-  const values = [
-    id,
-    callId,
-    atMs,
-    keyId,
-    endpoint,
-    cutOrNull(requestedModel),
-    cutName(modelId),
-    providerId ?? null,
-    Number(isStreamed === true),
-    Number(usesOwnProviderKey === true),
-    tokens,
-    interruptedCost(record, cost ?? null)
-  ]
-  return { id, at_ms: atMs, line: JSON.stringify(values) }
-}
-
-/** Returns all columns of a begun row: interrupted, with estimated usage. */
-export function readBegunRow (values: readonly unknown[]): UsageRow {
-  // in the order printed above
-  const fields = Object.fromEntries(begunColumns.map((column, index) => [column, values[index]])) as Pick<
-    UsageRow,
-    (typeof begunColumns)[number]
-  >
-  return { ...emptyRow, ...fields }
-}
 
 /** Endpoints that programs poll and that use nothing. */
 const unrecorded: ReadonlySet<string> = new Set(['health', 'key'])

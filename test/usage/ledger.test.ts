@@ -8,7 +8,7 @@ import type { UsageRow } from '../../lib/stores/tables.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { Journal } from '../../lib/usage/journal.ts'
 import { JournaledCall, Ledger, type LedgerOptions } from '../../lib/usage/ledger.ts'
-import { printBegunRow, usageRow } from '../../lib/usage/usage-row.ts'
+import { usageRow } from '../../lib/usage/usage-row.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { wavOf } from '../support/forms.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
@@ -684,17 +684,11 @@ t.test('rows unwritten at exit are in a file, which the next start imports once'
 })
 
 t.test('a call still open at exit is recorded as interrupted after the next start', async t => {
-  const begun = printBegunRow(
-    receivedCall({
-      record: fillRecord(new CallRecord('chat'), {
-        caller: { keyId: 'key-1' },
-        routing: { modelId: 'openai/gpt-5' },
-        request: { bodyBytes: 40 }
-      })
-    }),
-    noModels
-  )
-  if (begun === undefined) return t.fail('a call with a key and a model has a row')
+  const record = fillRecord(new CallRecord('chat'), {
+    caller: { keyId: 'key-1' }, routing: { modelId: 'openai/gpt-5' }
+  })
+  const begun = usageRow(receivedCall({ record }), noModels, undefined, 'interrupted')
+  if (begun === undefined) return t.fail('a call with a key has a row')
   const open = [usageRowOf(1, { outcome: 'interrupted', completion_tokens: 7 }), begun]
   for (const isLocked of [false, true]) {
     await t.test(

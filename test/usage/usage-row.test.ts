@@ -3,7 +3,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import type { UsageFacts } from '../../lib/core/usage-facts.ts'
 import { addUsage, type Usage } from '../../lib/core/usage.ts'
-import { printBegunRow, readBegunRow, usageRow } from '../../lib/usage/usage-row.ts'
+import { usageRow } from '../../lib/usage/usage-row.ts'
 import { routedCall } from '../support/stages.ts'
 import { recordedEstimate } from '../support/usage.ts'
 import type { Call } from '../../lib/core/call.ts'
@@ -358,9 +358,7 @@ t.test(
       request: { bodyBytes: 400 },
       cost: { maxCostNanoUsd: 7_000_000 }
     })
-    const { line = '[]' } =
-      printBegunRow({ ...routedCall({}), record: begun, receivedAtMs: performance.now() }, models) ?? {}
-    t.match(readBegunRow(JSON.parse(line) as unknown[]), {
+    t.match(usageRow({ ...routedCall({}), record: begun }, models, undefined, 'interrupted'), {
       outcome: 'interrupted',
       cost_nano_usd: 7_000_000,
       estimated: 1
