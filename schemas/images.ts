@@ -9,7 +9,7 @@ import { Type, type Static } from 'typebox'
 import { guardsOption } from './call-options.ts'
 import { ModelChoice } from './chat.ts'
 import { FormFile } from './form.ts'
-import { AnyObject, Identifier, ModelName, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
+import { Identifier, ModelName, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const n = Nullable(Type.Integer({ minimum: 1, maximum: 10 }), {
   default: 1, description: 'Number of images.'
@@ -93,14 +93,16 @@ export type ImageVariationRequest = Static<typeof ImageVariationRequest>
 
 const Count = Type.Integer({ minimum: 0 })
 
+const TokenDetails = Type.Object({
+  text_tokens: Type.Optional(Count), image_tokens: Type.Optional(Count)
+})
+
 export const ImageUsage = Type.Object({
   total_tokens: Count,
   input_tokens: Count,
   output_tokens: Count,
-  input_tokens_details: Type.Optional(Type.Object({
-    text_tokens: Type.Optional(Count), image_tokens: Type.Optional(Count)
-  })),
-  output_tokens_details: Type.Optional(AnyObject)
+  input_tokens_details: Type.Optional(TokenDetails),
+  output_tokens_details: Type.Optional(TokenDetails)
 }, { description: 'Tokens as the provider counted them.' })
 export type ImageUsage = Static<typeof ImageUsage>
 

@@ -13,6 +13,7 @@ import type {
   TranscriptWord
 } from '../../schemas/transcription.ts'
 import type { FinishReason } from '../../schemas/chat-completion.ts'
+import type { ImageUsage } from '../../schemas/images.ts'
 import type { Units, Usage } from './usage.ts'
 
 /** Exported with the events: adapters map their providers' reasons to it. */
@@ -204,21 +205,28 @@ export interface ImageData {
   readonly revised_prompt?: string
 }
 
+/** What a provider reports about images, in wire form. */
+export interface AboutImages {
+  readonly size?: string
+  readonly quality?: string
+  readonly background?: string
+  readonly output_format?: string
+  readonly usage?: ImageUsage
+}
+
 /**
  * Images: either frame by frame, each the line of JSON that the provider wrote, unparsed because it holds
  * megabytes; or the complete answer. Then usage, if any.
  */
 export type ImageEvent =
   | { readonly type: 'image-partial', readonly json: string }
-  /** `about`: its `size` and `quality`, if the provider gives them. */
-  | { readonly type: 'image-end', readonly json: string, readonly about?: ExtraFields }
+  | { readonly type: 'image-end', readonly json: string, readonly about?: AboutImages }
   | {
     readonly type: 'image-answer'
     /** Unix time. */
     readonly createdSeconds: number
     readonly data: readonly ImageData[]
-    /** Those of `usage`, `size`, `quality`, `background` and `output_format` that the provider reported. */
-    readonly about: ExtraFields
+    readonly about: AboutImages
   }
   | UsageEvent
 

@@ -2,7 +2,7 @@
 
 import { noteToolCall, type CallRecord } from '../core/record.ts'
 import { noteOutput, noteUsage } from '../core/usage-facts.ts'
-import type { AnswerEvent, Transcript } from '../core/events.ts'
+import type { AboutImages, AnswerEvent, Transcript } from '../core/events.ts'
 import type { Units, Usage } from '../core/usage.ts'
 
 export class UsageMeter {
@@ -98,14 +98,14 @@ export class UsageMeter {
     })
   }
 
-  #noteImages (count: number, { size, quality }: Readonly<Record<string, unknown>> = {}): void {
+  #noteImages (count: number, { size, quality }: AboutImages = {}): void {
     const { usage: { units, estimate } } = this.#record
     const before = units?.images ?? { ...estimate?.estimateUnits()?.images, count: 0 }
     this.#noteUnits({
       images: {
         count: before.count + count,
-        size: typeof size === 'string' ? size : before.size,
-        quality: typeof quality === 'string' ? quality : before.quality
+        size: size ?? before.size,
+        quality: quality ?? before.quality
       }
     })
   }

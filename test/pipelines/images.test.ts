@@ -257,7 +257,8 @@ t.test('an answer of the other kind than requested is converted', async t => {
   )
   t.match(await (await api.post(path, { prompt: 'x' })).json(), {
     created: Number,
-    data: [{ b64_json: 'CCCC' }]
+    data: [{ b64_json: 'CCCC' }],
+    usage
   })
 })
 
@@ -479,7 +480,13 @@ t.test('Gemini generates images too, one per request', async t => {
   const complete = await api.post(path, { model, prompt: 'cat', n: 3, size: '1792x1024' })
   t.match(await complete.json(), {
     created: Number,
-    data: [{ b64_json: 'AAAA' }, { b64_json: 'AAAA' }, { b64_json: 'AAAA' }]
+    data: [{ b64_json: 'AAAA' }, { b64_json: 'AAAA' }, { b64_json: 'AAAA' }],
+    usage: {
+      total_tokens: 15,
+      input_tokens: 6,
+      output_tokens: 9,
+      input_tokens_details: { text_tokens: 6, image_tokens: 0 }
+    }
   })
   t.equal(upstream.requests.length, 3)
   t.match(upstream.requests[0], {
@@ -492,7 +499,9 @@ t.test('Gemini generates images too, one per request', async t => {
   await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { usage: { total: 15 } })
   const streamed = messages(await (await api.post(path, { model, prompt: 'cat', stream: true })).text())
-  t.match(JSON.parse(streamed[0] ?? ''), { type: 'image_generation.completed', b64_json: 'AAAA' })
+  t.match(JSON.parse(streamed[0] ?? ''), {
+    type: 'image_generation.completed', b64_json: 'AAAA', usage: { total_tokens: 5 }
+  })
   for (const [prompt, status, code] of [
     ['forbidden', 400, 'content_policy_violation'],
     ['blocked', 400, 'content_policy_violation'],

@@ -16,7 +16,8 @@ import { readUsageMetadata } from './usage.ts'
 import { nonEmptyText, objectOf, objectsOf } from '../../json/type-guards.ts'
 import type { AnswerPart, GenerateContentRequest, GenerateContentResponse } from './wire.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
-import type { ImageRequest } from '../../../schemas/images.ts'
+import type { Usage } from '../../core/usage.ts'
+import type { ImageRequest, ImageUsage } from '../../../schemas/images.ts'
 import type { Adapter, AdapterInput, UpstreamRequest } from '../provider.ts'
 import { nowSeconds } from '../../core/reply.ts'
 
@@ -94,11 +95,20 @@ function readImages (body: unknown): ImageEvent[] {
   const data = objectsOf(wire.candidates).flatMap(({ content }) => objectsOf(content?.parts).flatMap(imageIn))
   const usage = wire.usageMetadata && readUsageMetadata(wire.usageMetadata, true)
   if (data.length === 0) throw noImage(wire).with({ usage })
-  const events: ImageEvent[] = [{
-    type: 'image-answer', createdSeconds: nowSeconds(), data, about: {}
-  }]
+  const about = usage === undefined ? {} : { usage: usageForCaller(usage) }
+  const events: ImageEvent[] = [{ type: 'image-answer', createdSeconds: nowSeconds(), data, about }]
   if (usage !== undefined) events.push({ type: 'usage', usage })
   return events
+}
+
+/** The prompt is text only. */
+function usageForCaller ({ promptTokens, completionTokens, totalTokens }: Usage): ImageUsage {
+  return {
+    total_tokens: totalTokens,
+    input_tokens: promptTokens,
+    output_tokens: completionTokens,
+    input_tokens_details: { text_tokens: promptTokens, image_tokens: 0 }
+  }
 }
 
 function imageIn ({ inlineData, thought }: AnswerPart): ImageData[] {

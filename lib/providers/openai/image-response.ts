@@ -3,11 +3,10 @@
 import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { countOf, nonEmptyText, numberOf, objectOf } from '../../json/type-guards.ts'
-import type { ImageData, ImageEvent } from '../../core/events.ts'
+import type { AboutImages, ImageData, ImageEvent } from '../../core/events.ts'
+import type { ImageUsage } from '../../../schemas/images.ts'
 import { possibleUsage, type Usage } from '../../core/usage.ts'
 import { nowSeconds } from '../../core/reply.ts'
-
-const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
 
 /**
  * Returns `image-answer`, then `usage` if reported. An empty list is valid: some providers omit images that
@@ -33,18 +32,11 @@ export function readImageResponse (body: unknown): ImageEvent[] {
   if (images.length === 0 && items.length > 0) {
     throw invalidResponse('no item of the response has an image').with({ usage })
   }
-  const about: Record<string, unknown> = {}
-  for (const field of aboutFields) {
-    const value = answer[field]
-    const isUnreadable = field === 'usage' && usage === undefined // such as a price
-    if (value === undefined || value === null || isUnreadable) continue
-    about[field] = value
-  }
   const events: ImageEvent[] = [{
     type: 'image-answer',
     createdSeconds: Math.floor(numberOf(created) ?? nowSeconds()),
     data: images,
-    about
+    about: aboutImages(answer)
   }]
   if (usage !== undefined) events.push({ type: 'usage', usage })
   return events
@@ -60,6 +52,46 @@ function imageOf (value: unknown): ImageData[] {
     ...base64 !== undefined && { b64_json: base64 },
     ...typeof prompt === 'string' && { revised_prompt: prompt }
   }]
+}
+
+/** Reads what an answer or an event reports about its images, without what callers are not promised. */
+export function aboutImages (answer: Readonly<Record<string, unknown>>): AboutImages {
+  const usage = usageForCaller(answer['usage'])
+  return { ...textsAbout(answer), ...usage !== undefined && { usage } }
+}
+
+function textsAbout (answer: Readonly<Record<string, unknown>>): AboutImages {
+  return Object.fromEntries(
+    ['size', 'quality', 'background', 'output_format'].flatMap(field => {
+      const value = nonEmptyText(answer[field])
+      return value === undefined ? [] : [[field, value]]
+    })
+  )
+}
+
+/** Returns the usage with every count that callers are promised; `undefined` if none were reported. */
+function usageForCaller (value: unknown): ImageUsage | undefined {
+  const usage = imageUsage(value)
+  if (usage === undefined) return undefined
+  const { input_tokens_details: input, output_tokens_details: output } = objectOf(value) ?? {}
+  const [inputDetails, outputDetails] = [input, output].map(tokenDetails)
+  return {
+    total_tokens: usage.totalTokens,
+    input_tokens: usage.promptTokens,
+    output_tokens: usage.completionTokens,
+    ...inputDetails && { input_tokens_details: inputDetails },
+    ...outputDetails && { output_tokens_details: outputDetails }
+  }
+}
+
+function tokenDetails (value: unknown): ImageUsage['input_tokens_details'] {
+  const { text_tokens: textTokens, image_tokens: imageTokens } = objectOf(value) ?? {}
+  const [text, images] = [textTokens, imageTokens].map(countOf)
+  if (text === undefined && images === undefined) return undefined
+  return {
+    ...text !== undefined && { text_tokens: text },
+    ...images !== undefined && { image_tokens: images }
+  }
 }
 
 /** Reads token counts in the image API's format; `undefined` if none were reported. */

@@ -10,9 +10,9 @@ import { inBandError } from '../chat-completions/errors.ts'
 import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { parseBounded } from '../../json/parse-bounded.ts'
 import { nonEmptyText, objectOf } from '../../json/type-guards.ts'
-import { imageUsage } from './image-response.ts'
+import { aboutImages, imageUsage } from './image-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { ExtraFields, ImageEvent } from '../../core/events.ts'
+import type { ImageEvent } from '../../core/events.ts'
 import { addUsage, type Usage } from '../../core/usage.ts'
 import type { AdapterInput, StreamReader } from '../provider.ts'
 
@@ -55,7 +55,7 @@ export function readImageStream ({
     if (type !== 'image-end') return
     if (hasImage) {
       finished++
-      into.push({ type, json: json(String(name)), about: aboutImage(message) })
+      into.push({ type, json: json(String(name)), about: aboutImages(message) })
     }
     const reported = imageUsage(message['usage'])
     if (reported === undefined) return
@@ -112,10 +112,6 @@ function withoutImage (
     throw invalidResponse(cause)
   }
   return objectOf(value) ?? {}
-}
-
-function aboutImage ({ size, quality }: Readonly<Record<string, unknown>>): ExtraFields {
-  return { ...size !== undefined && { size }, ...quality !== undefined && { quality } }
 }
 
 function kindOf (name: unknown): 'image-partial' | 'image-end' | undefined {

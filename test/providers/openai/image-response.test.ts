@@ -27,6 +27,38 @@ t.test('an answer without images is valid, one with neither images nor a time is
   t.throws(() => readImageResponse({ error: { message: 'busy', code: 503 } }), ProviderFailure)
 })
 
+t.test('what is said about the images has the promised form, whatever the provider wrote', async t => {
+  const [answer] = readImageResponse({
+    created: 7,
+    data: [{ url: 'u' }],
+    size: 1024,
+    quality: { name: 'high' },
+    background: 'opaque',
+    output_format: true,
+    usage: {
+      input_tokens: 5,
+      output_tokens: '7',
+      cost: 3,
+      input_tokens_details: null,
+      output_tokens_details: { image_tokens: 6, text_tokens: 1, note: 'x' }
+    }
+  })
+  t.strictSame(answer, {
+    type: 'image-answer',
+    createdSeconds: 7,
+    data: [{ url: 'u' }],
+    about: {
+      background: 'opaque',
+      usage: {
+        total_tokens: 12,
+        input_tokens: 5,
+        output_tokens: 7,
+        output_tokens_details: { text_tokens: 1, image_tokens: 6 }
+      }
+    }
+  })
+})
+
 t.test('a missing total is the sum, and without counts there is no usage', async t => {
   t.same(imageUsage({ input_tokens: 2, output_tokens: 3, input_tokens_details: { image_tokens: 1 } }), {
     promptTokens: 2,
