@@ -26,18 +26,24 @@ export function callOptions (
     ...Object.keys(schema.properties),
     ...settings.providers.flatMap(({ id }) => providers.get(id)?.quirks.extraFields ?? [])
   ])
+  // Nothing has checked an option that the schema lacks.
+  const hasOption = (name: keyof CallOptionFields): boolean =>
+    schema === undefined || Object.hasOwn(schema.properties, name)
+  const [hasFallbacks, hasUsage] = [hasOption('fallbacks'), hasOption('usage')]
   const keepsAnswers = settings.cache.answers !== undefined
   return map(<T extends ValidCall<Request>>(call: T): T => {
     const { request, record } = call
     if (fieldNames !== undefined) {
       for (const name in request) if (!fieldNames.has(name)) noteIgnored(record.request, name)
     }
-    const { model, fallbacks, num_retries: maxRetries, timeout } = request
+    const { model, num_retries: maxRetries, timeout } = request
+    const fallbacks = hasFallbacks ? request.fallbacks : undefined
+    const includesCost = hasUsage && request.usage?.include === true
     if (request.drop_params === false) noteIgnored(record.request, 'drop_params')
     if (!keepsAnswers && request.cache !== undefined) noteIgnored(record.request, 'cache')
     if (timeout !== undefined) call.shortenDeadline?.(timeout * 1000)
-    const showsCost = request.usage?.include === true && !record.cost.isHidden
-    if (request.usage?.include === true && record.cost.isHidden) noteIgnored(record.request, 'usage')
+    const showsCost = includesCost && !record.cost.isHidden
+    if (includesCost && record.cost.isHidden) noteIgnored(record.request, 'usage')
     const usageCost = showsCost ? (answered: Call) => usageCostOf(answered, models) : undefined
     if (fallbacks === undefined && maxRetries === undefined && usageCost === undefined) return call
     const names = fallbacks === undefined ? [] : fallbackNames(fallbacks, model)

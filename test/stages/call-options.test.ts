@@ -48,6 +48,19 @@ t.test('fallbacks are tried after the models of the request, in every form that 
   }
 })
 
+t.test('an option that an endpoint lacks has no effect, whatever it is', async t => {
+  const { api, seen } = await opened(t)
+  const forms = ['openai/gpt-4o', 5, {}, [null], [{ '*': 5 }], ['openai/gpt-4o']]
+  for (const fallbacks of forms) {
+    const answer = await api.post('/v1/embeddings', {
+      model: 'openai/gpt-5', input: 'hi', fallbacks, usage: { include: true }, num_retries: 0
+    })
+    t.equal(answer.status, 503, JSON.stringify(fallbacks))
+    t.equal(answer.headers.get('x-headgate-ignored'), 'fallbacks, usage')
+  }
+  t.same(new Set(modelsOf(seen)), new Set(['gpt-5']), 'vectors of another model cannot be compared')
+})
+
 t.test('fallbacks are checked for the same rights, and count as models of the call', async t => {
   const { api } = await opened(t)
   t.equal(
