@@ -40,7 +40,7 @@ export class BoundedBody extends Transform {
   #carriageReturns = 0
   readonly #pieces = new SmallPieces(piece => { this.push(piece) })
 
-  constructor ({ headers }: RequestBody, options: BoundedBodyOptions) {
+  constructor ({ headers }: Pick<RequestBody, 'headers'>, options: BoundedBodyOptions) {
     super()
     this.headers = headers
     this.#options = options

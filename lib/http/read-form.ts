@@ -5,12 +5,12 @@
  * none of their options ends a body at a deadline, or a body that never comes to a part.
  */
 
-import { StringDecoder } from 'node:string_decoder'
 import { join } from 'node:path'
 import { GatewayError, ValidationError } from '../core/errors.ts'
 import { objectOf, property } from '../json/type-guards.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { BoundedBody } from './bounded-body.ts'
+import { FieldText } from './field-text.ts'
 import { requestBody, type RequestBody } from './request-body.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
 import { UploadWriter } from './upload-writer.ts'
@@ -69,7 +69,7 @@ interface NamedFile {
  */
 export async function readForm (context: Context, options: ReadFormOptions): Promise<OpenForm> {
   const body = requestBody(context)
-  checkHeaders(body)
+  const boundary = boundaryOf(body)
   let directory: Promise<string> | undefined
   let files = 0
   let isRemoved = false
@@ -90,7 +90,7 @@ export async function readForm (context: Context, options: ReadFormOptions): Pro
     if (directory !== undefined) await removeUploadDirectory(await directory)
   }
   try {
-    return { form: await parse(context, body, options, newWriter), remove }
+    return { form: await parse(context, body, boundary, options, newWriter), remove }
   } catch (error) {
     await remove()
     throw options.signal.aborted ? options.signal.reason : error
@@ -104,8 +104,8 @@ export async function readForm (context: Context, options: ReadFormOptions): Pro
  */
 const maxBoundaryLength = 70
 
-/** @throws GatewayError for an unreadable form */
-function checkHeaders ({ headers }: RequestBody): void {
+/** Returns the boundary between parts. @throws GatewayError for an unreadable form */
+function boundaryOf ({ headers }: RequestBody): string {
   const contentType = headers['content-type'] ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
@@ -124,11 +124,13 @@ function checkHeaders ({ headers }: RequestBody): void {
   if (boundary.length > maxBoundaryLength) {
     throw malformed(`The boundary of the form is longer than ${maxBoundaryLength} characters.`)
   }
+  return boundary
 }
 
 async function parse (
   context: Context,
   body: RequestBody,
+  boundary: string,
   options: ReadFormOptions,
   newWriter: () => UploadWriter
 ): Promise<UploadForm> {
@@ -137,7 +139,9 @@ async function parse (
   const { signal } = options
   if (signal.aborted) throw signal.reason
   const parts = new FormParts(options, newWriter, error => source.destroy(error))
-  const source = new BoundedBody(body, {
+  // The parser would take the space before another parameter as part of the boundary.
+  const headers = { ...body.headers, 'content-type': `multipart/form-data; boundary="${boundary}"` }
+  const source = new BoundedBody({ headers }, {
     maxBytes: options.maxBytes + maxFieldBytes + maxFramingBytes,
     maxFramingBytes: maxFramingAndHeldBytes,
     partBytes: () => parts.bytes
@@ -245,28 +249,35 @@ class FormParts {
     Promise.resolve(handled).catch((error: unknown) => this.#refuse(error))
   }
 
-  /** Reads a field as UTF-8: the parser would decode it by its transfer encoding, and fail on `8bit`. */
+  /** Reads a field: the parser would decode it by its transfer encoding, and fail on `8bit`. */
   #readField (part: FormPart, name: string): void {
     if (++this.#fieldCount > this.#options.maxFields) return this.#refuse(tooManyParts(this.#options))
-    const decoder = new StringDecoder()
-    let text = ''
-    part.on('data', (bytes: Buffer) => {
-      if (this.refused !== undefined) return
-      this.#holdField(bytes)
-      text += decoder.write(bytes)
+    let field: FieldText | undefined
+    this.#orRefuse(() => {
+      field = new FieldText(name, part.mimetype)
     })
-    part.on('end', () => {
-      text += decoder.end()
+    part.on('data', (bytes: Buffer) => this.#orRefuse(() => {
+      this.#holdField(bytes)
+      field?.push(bytes)
+    }))
+    part.on('end', () => this.#orRefuse(() => {
+      const text = field?.end() ?? ''
       const earlier = this.fields[name]
       this.fields[name] = earlier === undefined ? text : [earlier, text].flat()
-    })
+    }))
   }
 
   #holdField ({ length }: Buffer): void {
     this.#fieldBytes += length
+    this.#options.memory.take(length)
+    if (this.#fieldBytes > maxFieldBytes) throw fieldsTooLarge()
+  }
+
+  /** Does a step of reading, unless the form is refused already. */
+  #orRefuse (step: () => void): void {
+    if (this.refused !== undefined) return
     try {
-      this.#options.memory.take(length)
-      if (this.#fieldBytes > maxFieldBytes) throw fieldsTooLarge()
+      step()
     } catch (error) {
       this.#refuse(error)
     }

@@ -252,6 +252,56 @@ t.test('parts may name their transfer encoding, as some clients do', async t => 
   await remove()
 })
 
+t.test('a field is read in the charset of its part, and refused if it is not text of it', async t => {
+  const { url, next } = await reader(t)
+  const sendField = async (name: string, contentType: string, bytes: Buffer): Promise<void> => {
+    const head = `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${contentType}\r\n\r\n`
+    const body = Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)])
+    await fetch(url, { method: 'POST', body, headers: { 'content-type': type } })
+  }
+  const text = 'Grüße, 10 €'
+  const rows: ReadonlyArray<readonly [contentType: string, bytes: Buffer, text: string]> = [
+    ['', Buffer.from(text), text],
+    ['\r\nContent-Type: text/plain', Buffer.from(text), text],
+    ['\r\nContent-Type: text/plain; charset=ISO-8859-1', Buffer.from('Grüße', 'latin1'), 'Grüße'],
+    ['\r\nContent-Type: text/plain;Charset="utf-16le"', Buffer.from(text, 'utf16le'), text],
+    ['\r\nContent-Type: text/plain; charset=US-ASCII', Buffer.from('Gruss'), 'Gruss'],
+    ['\r\nContent-Type: text/plain; charset=windows-1251', Buffer.from([0xcf]), 'П']
+  ]
+  for (const [contentType, bytes, text] of rows) {
+    await sendField('prompt', contentType, bytes)
+    const { form, remove } = (await next()) as OpenForm
+    t.same(form.fields, { prompt: text }, contentType)
+    await remove()
+  }
+  const refused: ReadonlyArray<readonly [contentType: string, bytes: Buffer, message: RegExp]> = [
+    ['', Buffer.from('Grüße', 'latin1'), /^The field `prompt` is not UTF-8. Send the form as UTF-8/],
+    ['', Buffer.from([0xe2, 0x82]), /is not UTF-8/],
+    ['\r\nContent-Type: text/plain; charset=utf-16', Buffer.from('abc'), /is not utf-16/],
+    ['\r\nContent-Type: text/plain; charset=klingon', Buffer.from('x'), /^The charset `klingon` of the field `prompt` is not known/]
+  ]
+  for (const [contentType, bytes, message] of refused) {
+    await sendField('prompt', contentType, bytes)
+    t.match(await next(), { status: 400, code: 'invalid_value', param: 'prompt', message }, contentType)
+  }
+})
+
+t.test('parameters of the content type may stand in any order, with space between them', async t => {
+  const { url, next } = await reader(t)
+  const field = written([['Content-Disposition: form-data; name="a"', 'b']])
+  for (const parameters of [
+    `boundary=${boundary} ; charset=utf-8`,
+    `charset=utf-8; boundary=${boundary}`,
+    `boundary="${boundary}" ;charset=utf-8`,
+    `Boundary=${boundary}`
+  ]) {
+    await send(url, field, `Multipart/Form-Data; ${parameters}`)
+    const { form, remove } = (await next()) as OpenForm
+    t.same(form.fields, { a: 'b' }, parameters)
+    await remove()
+  }
+})
+
 t.test('a body sent one byte per chunk is read normally', async t => {
   const { url, next } = await reader(t)
   const request = httpRequest(url, { method: 'POST', headers: { 'content-type': type } })
