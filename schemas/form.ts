@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { MapOf } from './nullable.ts'
 
 /** Stands for an uploaded file in the schema of a form; `validateForm` replaces it by the file. */
 export interface FileMark { readonly file: 'uploaded' }
@@ -9,3 +10,11 @@ export function FormFile (description = 'A file.') {
     type: 'string', contentMediaType: 'application/octet-stream', description
   })
 }
+
+/** Fields of any form that say on whose behalf a call is made. */
+export const FormAttribution = Type.Object({
+  user: Type.String(),
+  safety_identifier: Type.String(),
+  tags: Type.Array(Type.String()),
+  metadata: MapOf(Type.Unknown())
+})

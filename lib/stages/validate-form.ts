@@ -5,7 +5,7 @@ import { map, type Stage } from '../pipeline/stage.ts'
 import { noteAttribution } from '../validation/attribution.ts'
 import { compileCheck } from '../validation/compile-check.ts'
 import { explain } from '../validation/explain.ts'
-import { isForm, parseFormFields, type FormRequest } from '../validation/form.ts'
+import { attributionFields, isForm, parseFormFields, type FormRequest } from '../validation/form.ts'
 import { maxDetails, unexplained } from './validate.ts'
 
 /**
@@ -28,7 +28,7 @@ export function validateForm<S extends TSchema> (
     if (!isForm(form)) {
       throw new GatewayError('unsupported_media_type', { message: 'Send the body as multipart/form-data.' })
     }
-    noteAttribution(form.fields, call)
+    noteAttribution(attributionFields(form), call)
     const { values, request, faults } = parseFormFields(schema, form)
     if (faults.length > 0 || !matches(values)) {
       // An unreadable field has already been reported; its absence is not another error.

@@ -3,12 +3,12 @@
  * files, so numbers, booleans and lists are read from texts.
  */
 
-import { isObject } from '../json/type-guards.ts'
+import { isObject, objectOf } from '../json/type-guards.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import type { TSchema } from 'typebox'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 import type { ValidationDetail } from '../core/errors.ts'
-import type { FileMark } from '../../schemas/form.ts'
+import { FormAttribution, type FileMark } from '../../schemas/form.ts'
 import { shorten } from '../text/shorten.ts'
 import { branchesOf, type JsonSchema } from './json-schema.ts'
 
@@ -68,6 +68,13 @@ export function parseFormFields (schema: TSchema, form: UploadForm): ParsedFormF
   return { values, request, faults }
 }
 
+/** Returns the fields that attribute a call, as a JSON body has them. */
+export function attributionFields (form: UploadForm): Readonly<Record<string, unknown>> {
+  const { values } = parseFormFields(FormAttribution, form)
+  const tags = entries(form.fields, 'metadata[tags]')
+  return tags.length === 0 ? values : { ...values, metadata: { ...objectOf(values['metadata']), tags } }
+}
+
 /** Lists the values sent under `name`, `name[]`, and `name[0]` and so on, in this order. */
 function entries<T> (
   from: Readonly<Record<string, T | readonly T[]>>, name: string
@@ -87,7 +94,7 @@ function indexOf (key: string): number {
 function membersOf (fields: UploadForm['fields'], name: string): Array<readonly [key: string, text: string]> {
   return Object.entries(fields).flatMap(([field, value]) => {
     const key = field.startsWith(`${name}[`) && field.endsWith(']') ? field.slice(name.length + 1, -1) : ''
-    return key === '' ? [] : [[key, [value].flat().at(-1) ?? ''] as const]
+    return key === '' || key.includes(']') ? [] : [[key, [value].flat().at(-1) ?? ''] as const]
   })
 }
 

@@ -271,3 +271,24 @@ t.test(
     ])
   }
 )
+
+t.test('a form may say on whose behalf it is sent, in every way to write lists and objects', async t => {
+  const callerOf = async (fields: UploadForm['fields']) => {
+    const call = { ...routedCall(undefined), body: async () => formOf({ model: 'm', ...fields }) }
+    for await (const { record: { caller } } of validUpload(once(call))) {
+      const { endUser, tags, metadata } = caller
+      return { endUser, tags, metadata }
+    }
+    throw new Error('no call came out')
+  }
+  const said = { endUser: 'ada', tags: ['a', 'b'], metadata: { job: '1' } }
+  const rows: ReadonlyArray<UploadForm['fields']> = [
+    { user: 'ada', tags: 'a,b', metadata: '{"job":"1"}' },
+    { user: ['bob', 'ada'], tags: ['a', 'b'], 'metadata[job]': '1' },
+    { safety_identifier: 'ada', 'tags[]': ['a', 'b'], metadata: '{"job":"1"}' },
+    { user: 'ada', 'metadata[job]': '1', 'metadata[tags][]': ['a', 'b'] },
+    { user: 'ada', metadata: '{"job":"1","tags":["a","b"]}' }
+  ]
+  for (const fields of rows) t.match(await callerOf(fields), said, JSON.stringify(fields))
+  t.match(await callerOf({ metadata: 'x', 'tags[]': ['a'] }), { tags: ['a'], metadata: undefined })
+})
