@@ -38,8 +38,7 @@ const recognised: Readonly<Record<string, string>> = {
 export async function audioFileName ({ name, head }: UploadedFile): Promise<string> {
   const { fileTypeFromBuffer } = await import('file-type')
   const found = (await fileTypeFromBuffer(head))?.ext
-  const named = /\.([A-Za-z0-9]+)$/.exec(name)?.[1]?.toLowerCase()
-  const isNamed = named !== undefined && extensions.includes(named)
+  const isNamed = audioExtension(name) !== undefined
   if (found === undefined && isNamed) return name
   const extension = recognised[found ?? '']
   if (extension === undefined) {
@@ -49,4 +48,10 @@ export async function audioFileName ({ name, head }: UploadedFile): Promise<stri
     })
   }
   return isNamed ? name : `${name.replace(/\.[^.]*$/, '') || 'audio'}.${extension}`
+}
+
+/** Returns the extension of a name in lower case, if it is that of a recording. */
+export function audioExtension (name: string): string | undefined {
+  const extension = /\.([A-Za-z0-9]+)$/.exec(name)?.[1]?.toLowerCase()
+  return extension !== undefined && extensions.includes(extension) ? extension : undefined
 }

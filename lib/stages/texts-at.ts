@@ -1,5 +1,6 @@
 /** How guards replace the texts of requests, by a table of places or by the fields of a form. */
 
+import { audioExtension } from '../audio/audio-format.ts'
 import { renewAttribution } from '../validation/attribution.ts'
 import { copyCall, updateCall, type RoutedCall } from '../core/call.ts'
 import { property } from '../json/type-guards.ts'
@@ -63,7 +64,13 @@ function replacedField (value: unknown, isText: boolean, replace: ReplaceText): 
   if (typeof value === 'string') return isText ? replace(value, text) : value
   if (!isFile(value)) return value
   const name = replace(value.name, text)
-  return name === value.name ? value : { ...value, name }
+  return name === value.name ? value : { ...value, name: withFormat(name, value.name) }
+}
+
+/** Providers recognise a recording by the extension of its name, which may belong to what was replaced. */
+function withFormat (name: string, original: string): string {
+  const extension = audioExtension(original)
+  return extension === undefined || audioExtension(name) !== undefined ? name : `${name}.${extension}`
 }
 
 function isFile (value: unknown): value is UploadedFile {

@@ -186,6 +186,21 @@ t.test('recordings: the prompt, the file name, and all parts of the transcript',
   t.match(await translated.json(), { text: 'Ask for [ticket]. Now.' })
 })
 
+t.test('a recording keeps its format when its extension is part of what is masked', async t => {
+  const { upstream, api } = await start(t, json({ text: 'x' }), {
+    patterns: [{ name: 'mail', match: '\\w+@[\\w.]+', maxLength: 40 }]
+  })
+  const fields = { model: 'openai/whisper-1' }
+  for (const [given, sent] of [
+    ['call of ada@example.com.WAV', 'call of [mail].wav'],
+    ['ada@example.wav', '[mail].wav'],
+    ['call ada@x.org', 'call [mail].wav']
+  ] as const) {
+    await (await sendForm(api, '/v1/audio/transcriptions', fields, ['file', wav, given])).text()
+    t.match(upstream.requests.at(-1)?.text, `filename="${sent}"`)
+  }
+})
+
 t.test('end users and metadata are masked in records even if the endpoint does not use them', async t => {
   const { api } = await start(t, ({ path }) => json(
     path.includes('ocr') ? { pages: [{ index: 0, markdown: 'x' }], model: 'm' } : { text: 'x' }
