@@ -35,6 +35,12 @@ const highFidelityTokens = 6500
 /** Tokens of a generated image: typical and largest. */
 const newImageTokens = 1300
 const maxNewImageTokens = 6500
+/**
+ * Tokens of a partial image of a stream.
+ *
+ * @see https://developers.openai.com/api/docs/guides/image-generation
+ */
+const partialImageTokens = 100
 
 /** Estimates images: count, size and quality, and tokens for models billed by tokens. */
 export function estimateImages ({
@@ -43,18 +49,21 @@ export function estimateImages ({
   n = 1,
   size,
   quality,
-  input_fidelity: fidelity
+  input_fidelity: fidelity,
+  stream = false,
+  partial_images: partials = 0
 }: ImageParameters): Estimate {
   const files = Array.isArray(image) ? image.length : 1
   const tokens = textTokens(prompt)
   const each = fidelity === 'high' ? highFidelityTokens : imageTokens
+  const answerTokens = stream ? n * partials * partialImageTokens : 0
   return estimateOf({
     prompt: {
       typical: Math.ceil(tokens + files * each),
       max: Math.ceil(2 * tokens + files * highFidelityTokens)
     },
-    answer: { typical: n * newImageTokens, limit: n * maxNewImageTokens },
-    units: { typical: { images: { count: n, size, quality } } }
+    answer: { typical: n * newImageTokens + answerTokens, limit: n * maxNewImageTokens + answerTokens },
+    units: { typical: { images: { count: n, size, quality } }, answerTokens }
   })
 }
 

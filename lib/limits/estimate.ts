@@ -77,6 +77,8 @@ export interface UnitsEstimate {
   readonly max: Units
   /** The fewest units worth reserving if the most do not fit. Default: `max`. */
   readonly min: Units
+  /** Tokens of the answer that are billed in addition to the units. Default: none. */
+  readonly answerTokens: number
 }
 
 /** The parts of an estimate; those with a default may be absent. */
@@ -91,7 +93,7 @@ export function estimateOf ({ prompt, answer, units }: EstimateParts): Estimate 
   return {
     prompt: { max: prompt.typical, media: noMedia, writesCache: false, ...prompt },
     answer: { limit: undefined, min: 0, reasoning: 0, choices: 1, count: 1, searches: 0, ...answer },
-    units: units && { max: units.typical, min: units.max ?? units.typical, ...units },
+    units: units && { max: units.typical, min: units.max ?? units.typical, answerTokens: 0, ...units },
     toolImages: 0,
     unpriced: undefined
   }

@@ -27,6 +27,8 @@ export interface Amounts {
   readonly prompt: number
   readonly completion: number
   readonly units?: Units | undefined
+  /** Tokens of the answer that are billed in addition to the units. Default 0. */
+  readonly answerTokens?: number | undefined
   /** Media of the prompt, in addition to its tokens. */
   readonly media?: SentMedia | undefined
   /** True if the entire prompt may be written to a cache. */
@@ -73,14 +75,17 @@ function highestCost (
 
 /**
  * Returns what a model bills; `undefined` if its price does not cover the call. A model with prices for the
- * units of a call bills at most the prompt tokens in addition, and no answer.
+ * units of a call bills at most the prompt and `answerTokens` in addition.
  */
 export function costFor (
-  price: Price, { prompt, completion, units, writesCache, searches = 0 }: Omit<Amounts, 'media'>, media = 0
+  price: Price,
+  { prompt, completion, units, answerTokens = 0, writesCache, searches = 0 }: Omit<Amounts, 'media'>,
+  media = 0
 ): number | undefined {
   const unitCost = units === undefined ? undefined : maxUnitCostOf(units, price)
   const promptTokens = prompt + media
-  const completionTokens = unitCost === undefined ? completion : 0
+  const besideUnits = price.output === undefined ? 0 : answerTokens
+  const completionTokens = unitCost === undefined ? completion : besideUnits
   let highest: number | undefined
   for (const written of writesCache === true ? [0, prompt, promptTokens] : [0]) {
     for (const parts of media > 0 ? [{}, { promptAudioTokens: media }, { promptImageTokens: media }] : [{}]) {

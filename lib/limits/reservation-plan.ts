@@ -116,8 +116,9 @@ function costsOf (
   const costOf = (amounts: Amounts): number => guardCost + maxCostOf(routes, models, amounts)
   const { media: counts, writesCache } = prompt
   const { count, choices, searches } = answer
+  const { answerTokens } = units ?? {}
   const typical = costOf({
-    prompt: prompt.typical, completion: answer.typical, units: units?.typical, writesCache
+    prompt: prompt.typical, completion: answer.typical, units: units?.typical, answerTokens, writesCache
   })
   if (!isStrict) return { max: typical, typical }
   return {
@@ -126,6 +127,7 @@ function costsOf (
       media: { counts, bodyBytes, prompts: count },
       completion: maxCompletionOf(answer, routes, models, settings.limits.defaultMaxTokens),
       units: units?.max,
+      answerTokens,
       writesCache,
       searches: searches * count
     }),
@@ -134,6 +136,7 @@ function costsOf (
       media: { counts, bodyBytes, prompts: choices },
       completion: answer.min * choices,
       units: units?.min,
+      answerTokens,
       writesCache,
       searches
     }),

@@ -85,7 +85,15 @@ t.test('images are counted by number, size and quality', async t => {
     image: [file('a.png', 1), file('b.png', 1)],
     input_fidelity: 'high'
   })
-  t.match(edited, { prompt: { typical: 13_000 }, units: { typical: { images: { count: 1 } } } })
+  t.match(edited, {
+    prompt: { typical: 13_000 }, units: { typical: { images: { count: 1 } }, answerTokens: 0 }
+  })
+  const partial = { prompt: 'x', n: 2, partial_images: 3 }
+  t.match(estimateImages({ ...partial, stream: true }), {
+    answer: { typical: 3200, limit: 13_600 },
+    units: { answerTokens: 600 }
+  }, 'partial images are billed too')
+  t.match(estimateImages(partial), { answer: { typical: 2600 }, units: { answerTokens: 0 } })
 })
 
 t.test('an uncountable document may have the maximum number of pages', async t => {

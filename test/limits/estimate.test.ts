@@ -23,7 +23,7 @@ t.test('what an estimate leaves out is as usual, and a call has one answer', asy
   })
   const tokens = { prompt: { typical: 0 }, answer: { typical: 0 } }
   t.strictSame(estimateOf({ ...tokens, units: { typical: { pages: 1 }, max: { pages: 9 } } }).units, {
-    typical: { pages: 1 }, max: { pages: 9 }, min: { pages: 9 }
+    typical: { pages: 1 }, max: { pages: 9 }, min: { pages: 9 }, answerTokens: 0
   })
 })
 

@@ -19,6 +19,8 @@ const asOf = '2026-01-01'
 const prices: Record<string, ModelEntry['price']> = {
   'one/cheap': { input: 1, output: 2, asOf },
   'one/expensive': { input: 10, output: 20, asOf },
+  'one/images': { input: 1, output: 40, images: [{ usd: 0.167 }], asOf },
+  'one/only-images': { input: 1, images: [{ usd: 0.167 }], asOf },
   'one/cached': { input: 1, output: 2, cacheWrite: 1.25, cacheWriteHour: 2, asOf }
 }
 const limits: Record<string, number> = { 'one/cheap': 100, 'one/expensive': 200 }
@@ -51,6 +53,17 @@ t.test('a call may cost as much as its most expensive model', async t => {
     maxCostOf([expensive], models, { prompt: 1, completion: Infinity }),
     2 ** 52,
     'a bound that can be added up'
+  )
+})
+
+t.test('units cost what is billed for them, the prompt, and tokens beside them', async t => {
+  const amounts = { prompt: 1000, completion: 6500, units: { images: { count: 1 } } }
+  t.equal(maxCostOf([route('one/images')], models, amounts), 168_000_000)
+  t.equal(maxCostOf([route('one/images')], models, { ...amounts, answerTokens: 300 }), 180_000_000)
+  t.equal(
+    maxCostOf([route('one/only-images')], models, { ...amounts, answerTokens: 300 }),
+    168_000_000,
+    'a model without a price for tokens of answers does not bill them'
   )
 })
 

@@ -71,7 +71,7 @@ t.test('a cost is estimated for tokens, and not for calls billed in other units'
   const tokens = estimateOf({ prompt: { typical: 1000 }, answer: { typical: 500 } })
   const dry = { 'x-headgate-dry-run': 'true' }
   const one = { pages: 1 }
-  const pages = { typical: one, max: one, min: one }
+  const pages = { typical: one, max: one, min: one, answerTokens: 0 }
   t.equal((await decided(dry, 'chat', tokens))?.candidates[0]?.expected_cost_usd, 0.0015)
   t.equal(
     (await decided(dry, 'chat', { ...tokens, units: pages }))?.candidates[0]?.expected_cost_usd,
