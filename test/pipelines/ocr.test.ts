@@ -159,6 +159,16 @@ t.test('pages are in order and counted from 0, whatever the provider does', asyn
   })
 })
 
+t.test('the pages that the provider has processed are billed, or those of the answer', async t => {
+  const reports = [{ pages_processed: 3 }, { pages_processed: 0 }, undefined]
+  const { api, read } = await start(t, (_, number) => ({
+    pieces: [JSON.stringify({ pages: [{ index: 0, markdown: 'a' }], usage_info: reports[number] })]
+  }))
+  for (const _ of reports) await read('https://example.com/a')
+  await until(() => api.lines.length === 3, 'three lines in the log')
+  t.match(api.lines, [{ pages: 3 }, { pages: 1 }, { pages: 1 }])
+})
+
 t.test('only the selected pages are read, under their numbers', async t => {
   const { upstream, read } = await start(t, { pieces: [pages('a', 'c')] })
   const three = dataUrl(textPdf([['a'], ['b'], ['c']]))

@@ -10,7 +10,7 @@
 import { yieldFairly } from '../../async/yield-fairly.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { invalidResponse, throwFailure } from '../provider-failure.ts'
-import { numberOf, objectOf } from '../../json/type-guards.ts'
+import { countOf, numberOf, objectOf } from '../../json/type-guards.ts'
 import { readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { OcrPages, OcrInput } from '../../ocr/input.ts'
@@ -92,5 +92,7 @@ function readPages (body: unknown, selected?: readonly number[]): Array<ResultEv
   const inOrder = read
     .toSorted((a, b) => a.index - b.index)
     .map((page, index) => areSelected ? page : { ...page, index: selected?.[index] ?? index })
-  return [{ type: 'result', result: { pages: inOrder }, units: { pages: inOrder.length } }]
+  // Blank pages are billed too, but the answer may lack them.
+  const billed = countOf(objectOf(answer['usage_info'])?.['pages_processed']) || inOrder.length
+  return [{ type: 'result', result: { pages: inOrder }, units: { pages: billed } }]
 }
