@@ -284,6 +284,13 @@ t.test('an unsupported field is refused by name', async t => {
       })
     }
   }
+  for (const [prompt, message] of [
+    [[1, 2], /as text: token ids/],
+    [[[1], [2]], /as text: token ids/],
+    [['a', 'b'], /^Send one prompt/]
+  ] as const) {
+    t.match(await (await api.post(path, { ...request, prompt })).json(), { error: { message } })
+  }
   t.equal(upstream.requests.length, 0)
 })
 

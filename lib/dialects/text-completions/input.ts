@@ -43,8 +43,12 @@ function withoutChatFields (request: TextCompletionRequest): TextCompletionReque
 
 function promptOf (prompt: TextCompletionRequest['prompt']): string {
   if (typeof prompt === 'string') return prompt
-  if (prompt.length !== 1) throw unsupportedParameter('prompt', 'Send one prompt per request.')
-  const [only] = prompt
-  if (typeof only === 'string') return only
-  throw unsupportedParameter('prompt', 'Send the prompt as text: token ids differ between models.')
+  const [first, ...others] = prompt
+  if (first !== undefined && typeof first !== 'string') {
+    throw unsupportedParameter('prompt', 'Send the prompt as text: token ids differ between models.')
+  }
+  if (first === undefined || others.length > 0) {
+    throw unsupportedParameter('prompt', 'Send one prompt per request.')
+  }
+  return first
 }
