@@ -49,7 +49,8 @@ t.test('speech is passed on as it arrives, with the media type of its format', a
     }
   })
   const rows = [
-    [undefined, 'audio/mpeg'], ['mp3', 'audio/mpeg'], ['opus', 'audio/ogg'], ['aac', 'audio/aac'],
+    [undefined, 'audio/mpeg'], ['mp3', 'audio/mpeg'], ['opus', 'audio/ogg; codecs=opus'],
+    ['aac', 'audio/aac'],
     ['flac', 'audio/flac'], ['wav', 'audio/wav'], ['pcm', 'audio/pcm']
   ] as const
   for (const [format, mediaType] of rows) {

@@ -65,8 +65,9 @@ const readText = jsonOrSse(refuseJson, readStream)
 function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>): BodyFormat<SpeechEvent> {
   const contentType = contentTypeOf(head)
   if (/json|xml|^text\//.test(contentType)) return readText(head, adapterInput)
+  // With its parameters: raw sound cannot be played without its sample rate.
   const mediaType = contentType.startsWith('audio/')
-    ? contentType
+    ? String(head.headers['content-type'])
     : mediaTypes[adapterInput.request.response_format ?? 'mp3']
   let started = false
   return {
