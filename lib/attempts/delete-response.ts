@@ -1,5 +1,6 @@
 import { GatewayError } from '../core/errors.ts'
 import { credentialOf } from '../providers/credential.ts'
+import { describeRedirect } from '../providers/redirect.ts'
 import type { Secret } from '../core/secret.ts'
 import type { ResponseOrigin } from '../dialects/responses/archive.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -31,16 +32,18 @@ export async function deleteAtProvider (
     })
   }
   const { transport, timeouts } = provider
-  const { status, body } = await transport.send(request, {
+  const response = await transport.send(request, {
     signal: AbortSignal.timeout(maxMs),
     credential,
     timeouts,
     streamed: false,
     keyId
   })
+  const { status, body } = response
   if (status !== 404 && (status < 200 || status > 299)) {
     body.cancel()
-    throw new GatewayError('upstream_error', { cause: `status ${status} of the deletion of a response` })
+    const cause = describeRedirect(response) ?? `status ${status} of the deletion of a response`
+    throw new GatewayError('upstream_error', { cause })
   }
   await body.buffer(maxBytes)
 }

@@ -11,6 +11,7 @@ import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { openObject } from '../json/characters.ts'
 import { readErrorAnswer } from '../providers/error-body.ts'
+import { redirectFailure } from '../providers/redirect.ts'
 import { StreamResponse } from './stream-response.ts'
 import { AnswerMemory } from './answer-memory.ts'
 import { PieceResponse, bufferedResponse, type AnyEvent, type OpenResponse } from './open-response.ts'
@@ -233,6 +234,11 @@ async function failureOf<R> (
   adapter: Pick<Adapter<R, unknown>, 'error' | 'callerParam'>
 ): Promise<ProviderFailure> {
   const { status, headers } = response
+  const redirect = redirectFailure(response)
+  if (redirect !== undefined) {
+    response.body.cancel()
+    return new ProviderFailure(redirect, status)
+  }
   const read = (said: Pick<UpstreamFailure, 'body' | 'text'>): Failure =>
     adapter.error({ status, headers, ...said }, input)
   const answer = await readErrorAnswer(response)

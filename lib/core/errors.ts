@@ -21,7 +21,7 @@ export type FaultKind =
   | 'unsupported'
   /** The request is too long for this model; another model might accept it. */
   | 'context_length'
-  /** This provider does not have the model; another one might. */
+  /** This provider, or the server at its `base_url`, does not have the model; another one might. */
   | 'model'
   /** This credential cannot be used (401, 402, 403, exhausted quota): try another, then the next model. */
   | 'credential'

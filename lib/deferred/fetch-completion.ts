@@ -17,6 +17,7 @@ import { notFound } from './open-ticket.ts'
 import { completionTooLarge, noRoomFor } from './stored-reply.ts'
 import { ProviderFailure, callerError, usageOfError } from '../providers/provider-failure.ts'
 import { readErrorBody } from '../providers/error-body.ts'
+import { redirectFailure } from '../providers/redirect.ts'
 import type { AuthedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { DeferredTicket } from './sealed-tickets.ts'
@@ -224,7 +225,7 @@ function errorOf (
   const { adapters, quirks, secrets } = provider
   const route: Route = { providerId: upstream.providerId, model: upstream.model, modelId: ticket.modelId }
   const request: ChatInput = { model: ticket.modelId, messages: [] }
-  const failure = adapters.deferred?.error(
+  const failure = redirectFailure({ status, headers }) ?? adapters.deferred?.error(
     { status, headers, body },
     { request, route, quirks, streamed: false }
   )

@@ -6,6 +6,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { readOrRefuse } from '../attempts/parse-response.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
+import { describeRedirect } from '../providers/redirect.ts'
 import type { TextAtPoint } from '../guards/text-judge.ts'
 import type { Adapter, AdapterInput, Provider } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
@@ -47,7 +48,8 @@ export async function askProvider<R, E> (
   })
   if (response.status !== 200) {
     response.body.cancel()
-    throw new GatewayError('upstream_error', { cause: `status ${response.status} of ${provider.id}` })
+    const message = describeRedirect(response)
+    throw new GatewayError('upstream_error', { message, cause: `status ${response.status} of ${provider.id}` })
   }
   const reader = adapter.read(response, input)
   if (reader.as !== 'json') throw new Error(`the answer of ${provider.id} is not JSON`)

@@ -15,6 +15,7 @@ import type { Provider, UpstreamResponse } from '../providers/provider.ts'
 import { chatCompletionsModels } from '../providers/chat-completions/model-list.ts'
 import { kinds } from '../providers/kinds.ts'
 import { readErrorBody } from '../providers/error-body.ts'
+import { redirectTarget } from '../providers/redirect.ts'
 import { unknownModelEntry } from './known-models.ts'
 import { ModelListFailure, type ModelListFailureFacts } from './model-list-failure.ts'
 
@@ -94,7 +95,12 @@ async function readList (
     timeouts: provider.timeouts,
     streamed: false
   })
-  const facts = { path, status: answer.status, mediaType: mediaTypeOf(answer) }
+  const target = redirectTarget(answer)
+  const facts = { path, status: answer.status, target, mediaType: mediaTypeOf(answer) }
+  if (target !== undefined) {
+    answer.body.cancel()
+    throw new ModelListFailure('redirect', facts)
+  }
   if (answer.status !== 200) {
     throw new ModelListFailure((await refusesKey(answer)) ? 'credential' : 'status', facts)
   }

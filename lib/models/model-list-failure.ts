@@ -11,6 +11,8 @@ import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 export type ModelListFailureReason =
   /** The key, or a request without one, was refused. */
   | 'credential'
+  /** The request was redirected. */
+  | 'redirect'
   /** Any other status than 200. */
   | 'status'
   | 'not_json'
@@ -23,11 +25,13 @@ export interface ModelListFailureFacts {
   /** The path that was appended to the base URL. */
   readonly path: string
   readonly status: number
+  /** Where a redirect leads (`redirectTarget`). */
+  readonly target?: string | undefined
   /** The media type of a response that is not JSON, if it has one. */
   readonly mediaType?: string | undefined
 }
 
-/** Describes a list that could not be read. Contains nothing of the response except its media type. */
+/** Describes a list that could not be read. Of the response, it has at most the media type and the target. */
 export class ModelListFailure extends Error {
   readonly reason: ModelListFailureReason
   readonly facts: ModelListFailureFacts
@@ -45,12 +49,14 @@ type Entry = Pick<ProviderSettings, 'id' | 'baseUrl' | 'apiKey' | 'apiKeys'>
 /** Explains what is wrong with the list of a provider, and which entry to check. Contains no secret. */
 export function describeListFailure (error: unknown, provider: Entry): string {
   if (!(error instanceof ModelListFailure)) return describeError(error)
-  const { reason, facts: { path, status, mediaType } } = error
+  const { reason, facts: { path, status, target, mediaType } } = error
   const request = `GET ${addressOf(provider, path)}`
   const hint = hintOf(provider, path)
   switch (reason) {
     case 'credential':
       return refusedKey(provider, status)
+    case 'redirect':
+      return redact(`${request} was redirected (${status}) to ${target}: change \`base_url\` accordingly.`)
     case 'status':
       return `${request} failed with status ${status}${status === 404 ? `: ${hint}` : '.'}`
     case 'not_json':

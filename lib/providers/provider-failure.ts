@@ -31,6 +31,8 @@ export type FailureKind =
   | 'content_policy'
   | 'too_large'
   | 'unsupported'
+  /** The request was redirected: `base_url` is probably wrong. */
+  | 'redirect'
   /** The server lacks the API for the caller's dialect, although its kind usually has it. */
   | 'missing_api'
   | 'invalid_document'
@@ -204,6 +206,8 @@ function errorOf (failure: Failure, secrets: readonly string[], isOwnKey: boolea
       return make('upstream_invalid_request', { message, param, status, shownCode: code })
     case 'rejected':
       return make('upstream_error', { fault: 'final' })
+    case 'redirect':
+      return make('upstream_invalid_response', { message, fault: 'model' })
     case 'missing_api':
     case 'error':
       return make('upstream_error')

@@ -151,7 +151,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   upstream_invalid_response: {
     when: 'The provider returned something that is not its API.',
     action:
-      'Retry. If it persists, report it with the `x-request-id`. If the message speaks of a page of HTML, ask the operator to check the `base_url` of the provider.'
+      'Retry. If it persists, report it with the `x-request-id`. If the message speaks of a redirect or a page of HTML, ask the operator to check the `base_url` of the provider.'
   },
   upstream_stream_interrupted: {
     when: 'The connection to the provider ended in the middle of an answer.',

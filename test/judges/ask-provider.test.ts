@@ -49,6 +49,12 @@ t.test('the events of a complete answer are returned, and an invalid answer is a
     code: 'upstream_error',
     cause: 'status 500 of openai'
   })
+  const headers = { location: 'https://moved.example/v1?a=b' }
+  const moved = await providerThat(t, { status: 301, headers })
+  await t.rejects(ask(moved), {
+    code: 'upstream_error',
+    message: /redirect \(301\) to `https:\/\/moved\.example\/v1`: its `base_url`/
+  })
   await t.rejects(
     ask(await providerThat(t, { headers: { 'content-type': 'application/json' }, pieces: ['<html>'] })),
     { code: 'upstream_invalid_response', acceptedByProvider: true }

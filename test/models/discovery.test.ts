@@ -127,6 +127,8 @@ t.test('lists of providers', async t => {
     )
     t.equal(await reasonOf({ error: 'Incorrect API key provided' }, 400, 'xai'), 'credential')
     t.equal(await reasonOf({ error: 'bad page size' }, 400), 'status')
+    t.equal(await reasonOf('<html>', 301), 'redirect')
+    t.equal(await reasonOf('', 304), 'status')
     t.equal(await reasonOf('<html>'), 'not_json')
     t.equal(await reasonOf({ data: 'no' }), 'no_list')
   })

@@ -63,6 +63,14 @@ t.test('a missing path is reported with the address and a hint about the base UR
   )
 })
 
+t.test('a redirect is reported with its target', async t => {
+  const facts = { path: '/models', status: 308, target: '`https://api.example.com/v1/models`' }
+  t.equal(
+    describeListFailure(new ModelListFailure('redirect', facts), at(url)),
+    'GET http://host:8000/v1/models was redirected (308) to `https://api.example.com/v1/models`: change `base_url` accordingly.'
+  )
+})
+
 t.test('other failures are reported with the address', async t => {
   const about = { path: '/models', status: 200 }
   t.equal(

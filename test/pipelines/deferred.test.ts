@@ -321,6 +321,7 @@ t.test('a failed completion gives the error of the call, at every fetch', async 
     [{ pieces: ['{"id":"half'], then: 'fin' }, 502, 'deferred_result_lost', true],
     [{ status: 404, pieces: ['{"error":"not found"}'] }, 404, 'deferred_completion_not_found', false],
     [{ status: 429, pieces: ['{"error":"slow"}'] }, 429, 'rate_limit_exceeded', false],
+    [{ status: 308, headers: { location: '/v2' } }, 502, 'upstream_invalid_response', false],
     [{ status: 500 }, 502, 'upstream_error', false]
   ]
   for (const [script, status, code, kept] of cases) {

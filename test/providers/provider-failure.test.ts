@@ -34,6 +34,7 @@ const kinds: Readonly<
   invalid_document: [400, 'invalid_document'],
   invalid_format: [400, 'unsupported_format'],
   invalid_request: [400, 'upstream_invalid_request'],
+  redirect: [502, 'upstream_invalid_response'],
   missing_api: [502, 'upstream_error'],
   rejected: [502, 'upstream_error'],
   error: [502, 'upstream_error']
