@@ -14,6 +14,7 @@ import { readErrorAnswer } from '../providers/error-body.ts'
 import { redirectFailure } from '../providers/redirect.ts'
 import { StreamResponse } from './stream-response.ts'
 import { AnswerMemory } from './answer-memory.ts'
+import { beginBody, looksLikeText } from './begun-body.ts'
 import { PieceResponse, bufferedResponse, type AnyEvent, type OpenResponse } from './open-response.ts'
 import {
   looksLikeStream, parseResponseBytes, readCompleteStream, readOrRefuse, withoutComments
@@ -183,9 +184,11 @@ async function openBody<E extends AnyEvent> (
   body: UpstreamBody,
   format: BodyFormat<E>,
   route: Route,
-  { record, takeMemory }: Pick<Call, 'record' | 'takeMemory'>,
-  { provider, bounds, tryGiveUp }: Omit<UpstreamTarget<never, E>, 'adapter'>
+  call: Pick<Call, 'record' | 'takeMemory'>,
+  target: Omit<UpstreamTarget<never, E>, 'adapter'>
 ): Promise<OpenResponse<E>> {
+  const { record, takeMemory } = call
+  const { provider, bounds, tryGiveUp } = target
   const { answerBytes, eventBytes, holdMs = 10_000 } = bounds
   const memory = new AnswerMemory(takeMemory)
   switch (format.as) {
@@ -211,7 +214,12 @@ async function openBody<E extends AnyEvent> (
       return bufferedResponse(route, readOrRefuse(() => format.read(bytes), bytes))
     }
     case 'pieces': {
-      const response = new PieceResponse(route, body, format.read)
+      const { text, read } = format
+      const begun = await beginBody(body)
+      if (text !== undefined && looksLikeText(begun.start)) {
+        return await openBody(begun.body, text, route, call, target)
+      }
+      const response = new PieceResponse(route, begun.body, read)
       await response.begin()
       return response
     }

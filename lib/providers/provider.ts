@@ -113,8 +113,7 @@ export type BodyFormat<E> =
   | { readonly as: 'text', readonly read: (text: string) => E[] }
   /** The complete body, unparsed because it may be too large. */
   | { readonly as: 'bytes', readonly read: (bytes: Buffer) => E[] }
-  /** Bytes as they arrive; the first piece counts as visible output. */
-  | { readonly as: 'pieces', readonly read: (piece: Uint8Array, into: E[]) => void }
+  | PieceFormat<E>
   | EventStreamFormat<E>
 
 /** Reads a JSON body, parsed. */
@@ -124,6 +123,14 @@ export interface JsonFormat<E> {
   readonly read: (value: unknown, bytes?: Buffer) => E[]
   /** Reads an event stream to its end, if one arrives without being requested. */
   readonly sse?: (() => StreamReader<E>) | undefined
+}
+
+/** Reads bytes as they arrive, such as sound; the first piece counts as visible output. */
+export interface PieceFormat<E> {
+  readonly as: 'pieces'
+  readonly read: (piece: Uint8Array, into: E[]) => void
+  /** Reads a body that begins like JSON, HTML or an event stream: the content type may be absent or wrong. */
+  readonly text?: BodyFormat<E>
 }
 
 /** Reads an event stream, message by message. */

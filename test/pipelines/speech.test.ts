@@ -189,6 +189,34 @@ t.test('speech events are relayed unnamed, or else plain audio is sent', async t
   t.match(api.lines[0], { usage: { prompt: 14, completion: 101, total: 115 } })
 })
 
+t.test('text without its content type is not passed on as sound', async t => {
+  const delta = { type: 'speech.audio.delta', audio: sound.toString('base64') }
+  const stream = [delta, { type: 'speech.audio.done' }].map(event => `data: ${JSON.stringify(event)}\n\n`)
+  const texts: ReadonlyArray<readonly [title: string, text: string]> = [
+    ['an event stream', stream.join('')],
+    ['a stream that begins with a comment', `: keep-alive\n\n${stream.join('')}`],
+    ['an error in a stream', 'event: error\ndata: {"error":{"message":"canary","code":429}}\n\n'],
+    ['an error', '{"error":{"message":"canary 🐤","code":429}}'],
+    ['a page', '<!DOCTYPE html><title>canary</title>']
+  ]
+  for (const type of [undefined, 'application/octet-stream', 'audio/mpeg']) {
+    const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type }
+    for (const [title, text] of texts) {
+      const { api } = await start(t, { headers, pieces: [...Buffer.from(text)].map(byte => Buffer.of(byte)) })
+      for (const format of ['audio', 'sse'] as const) {
+        const ask = { ...said, model: 'openai/gpt-4o-mini-tts', stream_format: format }
+        const response = await api.post(speech, ask)
+        const name = `${title}, ${type}, ${format}`
+        const bytes = Buffer.from(await response.arrayBuffer())
+        if (title.includes('error')) t.equal(response.status, 429, name)
+        else if (title === 'a page' || format === 'audio') t.equal(response.status, 502, name)
+        else t.match(bytes.toString(), JSON.stringify(delta), name)
+        t.notMatch(bytes.toString(), 'canary', name)
+      }
+    }
+  }
+})
+
 t.test('an invalid request is refused', async t => {
   const { upstream, api } = await start(t, {
     pieces: ['{"error":{"message":"odd","code":"unsupported_value","param":"voice"}}'],

@@ -61,10 +61,11 @@ function speechRequest ({ request, route }: AdapterInput<SpeechInput>): Upstream
 
 const readText = jsonOrSse(refuseJson, readStream)
 
-/** Reads the body as audio unless the content type says otherwise. */
+/** Reads the body as audio unless its content type, or its beginning, says otherwise. */
 function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>): BodyFormat<SpeechEvent> {
   const contentType = contentTypeOf(head)
-  if (/json|xml|^text\//.test(contentType)) return readText(head, adapterInput)
+  const text = readText(head, adapterInput)
+  if (/json|xml|^text\//.test(contentType)) return text
   // With its parameters: raw sound cannot be played without its sample rate.
   const mediaType = contentType.startsWith('audio/')
     ? String(head.headers['content-type'])
@@ -72,6 +73,7 @@ function readAudio (head: UpstreamHead, adapterInput: AdapterInput<SpeechInput>)
   let started = false
   return {
     as: 'pieces',
+    text,
     read: (bytes, into) => {
       if (!started) into.push({ type: 'audio-start', mediaType })
       started = true
