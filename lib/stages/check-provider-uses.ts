@@ -27,29 +27,46 @@ type UseServices = Pick<Services, 'providers' | 'settings' | 'namedBudgets'>
  * one call in, the same call out. Runs after `routeModel`, since it needs the providers and models.
  *
  * @param usesOf lists what the input uses
- * @param dialect lists what a request in the caller's own dialect uses
+ * @param dialect lists what a request in the caller's own dialect uses, which counts where a provider gets it
+ *   as written, or may get it from the store later
  * @throws GatewayError `insufficient_permissions` naming the field
  */
 export function checkProviderUses<R, C> (
   services: UseServices,
   usesOf: (request: R) => readonly ProviderUse[],
-  { direct }: Pick<Dialect<never, C>, 'direct'> = {}
+  { direct, stored }: Pick<Dialect<never, C>, 'direct' | 'stored'> = {}
 ): PassThroughStage<RoutedCall<R>> {
   const { providers, settings } = services
   const hosts: ProviderHosts = new Map(
     settings.providers.map(({ id, kind, baseUrl }) => [id, hostsOf(baseUrl, kinds[kind].baseUrl)])
   )
   return map(<T extends RoutedCall<R>>(call: T): T => {
-    for (const use of usesOf(call.request)) new UseCheck(call, [], services, hosts).check(use)
-    const written = direct?.uses(contextOf(call)) ?? []
-    if (written.length > 0) {
-      const isDirect = ({ providerId }: Route): boolean =>
-        speaksDialect(providers.get(providerId), direct?.dialect)
-      const uses = new UseCheck(call, call.routes.filter(isDirect), services, hosts)
-      for (const use of written) uses.check(use)
-    }
+    for (const use of usesOf(call.request)) new UseCheck(call, { direct: [] }, services, hosts).check(use)
+    if (direct === undefined) return call
+    const isDirect = ({ providerId }: Route): boolean =>
+      speaksDialect(providers.get(providerId), direct.dialect)
+    const context: C = contextOf(call)
+    const routes = call.routes.filter(isDirect)
+    const isOnlyStored = routes.length === 0 && stored?.isStored?.(context) === true
+    if (routes.length === 0 && !isOnlyStored) return call
+    const uses = new UseCheck(call, { direct: routes, isOnlyStored }, services, hosts)
+    for (const use of direct.uses(context)) uses.check(use)
     return call
   })
+}
+
+/** Who gets the request as the caller wrote it. */
+interface Receivers {
+  /**
+   * The routes whose providers get it. Other models, servers and tools matter for these only: translations
+   * omit them.
+   */
+  readonly direct: readonly Route[]
+  /**
+   * True if none gets it now, but another may once the stored response is continued, where stored items are
+   * not checked again.
+   */
+  readonly isOnlyStored?: boolean
 }
 
 /** The hosts of each provider, by its id. */
@@ -57,22 +74,20 @@ type ProviderHosts = ReadonlyMap<string, readonly string[]>
 
 class UseCheck {
   readonly #call: RoutedCall<unknown>
-  /**
-   * The routes whose providers get the caller's own request. Other models, servers and tools matter for these
-   * only: translations omit them.
-   */
   readonly #direct: readonly Route[]
+  readonly #isOnlyStored: boolean
   readonly #services: UseServices
   readonly #hosts: ProviderHosts
 
   constructor (
     call: RoutedCall<unknown>,
-    direct: readonly Route[],
+    { direct, isOnlyStored = false }: Receivers,
     services: UseServices,
     hosts: ProviderHosts
   ) {
     this.#call = call
     this.#direct = direct
+    this.#isOnlyStored = isOnlyStored
     this.#services = services
     this.#hosts = hosts
   }
@@ -102,7 +117,7 @@ class UseCheck {
     throw refused(
       `${param}: this API key may not use what is stored in the gateway's account at the provider, such as ` +
         'files, recordings, containers, caches and conversations. Send the content itself, such as a file ' +
-        'in base64, or your own key in X-Provider-Key.',
+        `in base64, ${this.#isOnlyStored ? '`store: false`, ' : ''}or your own key in X-Provider-Key.`,
       param
     )
   }

@@ -63,7 +63,8 @@ async function world (t: Test) {
     const before = upstream.requests.length
     const answer = await api.post(path, body, { headers: { authorization: `Bearer ${key}` } })
     const text = await answer.text()
-    return { status: answer.status, isSent: upstream.requests.length > before, text }
+    const sent = upstream.requests.slice(before).map(request => request.text).join()
+    return { status: answer.status, isSent: upstream.requests.length > before, sent, text }
   }
 }
 
@@ -86,6 +87,8 @@ interface Ask {
   readonly title: string
   readonly path: string
   readonly body: object
+  /** True if no provider gets the request as written, neither now nor when a stored response is continued. */
+  readonly isTranslated?: boolean
 }
 
 /** Every path of a request in a dialect to a provider. */
@@ -123,7 +126,11 @@ function waysOf (dialect: 'chat' | 'messages' | 'responses', parts: object): Ask
     ways.map(([way, path, more]) => ({
       title: [dialect, model, way, JSON.stringify(parts)].filter(Boolean).join(' '),
       path,
-      body: { ...base, ...parts, ...more, model }
+      body: { ...base, ...parts, ...more, model },
+      isTranslated:
+        dialect !== 'chat' &&
+        model !== spoken[dialect][0] &&
+        (dialect === 'messages' || 'store' in more || /count|input_tokens|compact/.test(path))
     }))
   )
 }
@@ -187,12 +194,13 @@ t.test(
   "a key without the right cannot use objects in the gateway's provider account",
   async t => {
     const ask = await world(t)
-    for (const { title, path, body } of objects) {
-      t.match(
-        await ask('plain', path, body),
-        { status: 403, isSent: false, text: /may not use what is stored/ },
-        title
-      )
+    for (const { title, path, body, isTranslated } of objects) {
+      const answer = await ask('plain', path, body)
+      if (isTranslated === true && answer.status !== 403) {
+        t.notMatch(answer.sent, /(?:file|cntr|ci|ig|vs)[-_]1|skill/, `${title}: a translation leaves it out`)
+      } else {
+        t.match(answer, { status: 403, isSent: false, text: /may not use what is stored/ }, title)
+      }
       // A request sent in the background would be counted with the next one.
       if (!title.includes('background')) {
         t.not((await ask('may', path, body)).status, 403, `${title}, for a key that may`)
@@ -214,6 +222,38 @@ t.test(
     )
   }
 )
+
+t.test('items with an object id are left out of translations, and need no right there', async t => {
+  const ask = await world(t)
+  const items = [
+    user({ type: 'input_text', text: 'a' }),
+    { type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1', code: 'print(1)', outputs: [] },
+    { type: 'image_generation_call', id: 'ig_1', status: 'completed' },
+    user({ type: 'input_text', text: 'b' })
+  ]
+  const body = { model: 'anthropic/claude-sonnet-4-5', input: items }
+  const answer = await ask('plain', '/v1/responses', { ...body, store: false })
+  t.match(answer, { status: 400, isSent: true })
+  t.notMatch(answer.sent, /cntr_1|ci_1|ig_1/)
+  t.match(
+    await ask('plain', '/v1/responses', { ...body, input: items.toSpliced(2, 1) }),
+    { status: 403, isSent: false, text: /input\[1\]\.container_id.*`store: false`/ },
+    'a stored response could be continued at a provider that gets it as written'
+  )
+  t.match(
+    await ask('plain', '/v1/responses', { ...body, model: 'openai/gpt-4.1', store: false }),
+    { status: 403, isSent: false, text: /^(?!.*store: false).*input\[2\]\.id/ }
+  )
+  const edited = { role: 'assistant', content: [{ type: 'container_upload', file_id: 'file_1' }] }
+  t.match(
+    await ask('plain', '/v1/messages', {
+      model: 'anthropic/claude-sonnet-4-5',
+      max_tokens: 9,
+      messages: [{ role: 'user', content: 'a' }, edited]
+    }),
+    { status: 403, isSent: false, text: /messages\[1\]\.content\[0\]\.file_id/ }
+  )
+})
 
 t.test('provider tools are limited to the models, servers and budget of the key', async t => {
   const ask = await world(t)
@@ -255,6 +295,43 @@ t.test('provider tools are limited to the models, servers and budget of the key'
     }),
     { status: 400, isSent: true }
   )
+})
+
+t.test('tools that a translation left out are checked when the stored response is continued', async t => {
+  const json = { 'content-type': 'application/json' }
+  const message = {
+    id: 'msg_1', type: 'message', role: 'assistant', model: 'c', content: [{ type: 'text', text: 'ok' }],
+    stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 1 }
+  }
+  const upstream = await fakeUpstream(({ path }) => path.includes('messages')
+    ? { headers: json, pieces: [JSON.stringify(message)] }
+    : { status: 400, headers: json, pieces: ['{"error":{"message":"no","type":"invalid_request_error"}}'] })
+  t.teardown(upstream.close)
+  const database = await openDatabase(t.testdir())
+  const providers = [
+    upstreamAt(upstream.url, 'openai'), upstreamAt(upstream.url, 'anthropic', 'anthropic')
+  ]
+  const api = await testGateway(t, { providers }, keys, { database })
+  t.teardown(database.close)
+  const init = { headers: { authorization: 'Bearer narrow' } }
+  const tools = [{ type: 'image_generation', model: 'gpt-image-1' }]
+  const input = [user({ type: 'input_text', text: 'a' }), { type: 'additional_tools', tools }]
+  const first = { model: 'anthropic/claude-sonnet-4-5', input }
+  const { id } = await (await api.post('/v1/responses', first, init)).json() as { id: string }
+  t.equal(upstream.requests.length, 1)
+  const listed = await (await api.get(`/v1/responses/${id}/input_items`, init)).json() as {
+    data: ReadonlyArray<{ id: string, type: string }>
+  }
+  const added = listed.data.find(({ type }) => type === 'additional_tools')
+  const more = [{ type: 'item_reference', id: added?.id }, user({ type: 'input_text', text: 'b' })]
+  for (const [parts, param] of [
+    [{ previous_response_id: id, input: 'b' }, 'previous_response_id'], [{ input: more }, 'input']
+  ] as const) {
+    const response = await api.post('/v1/responses', { model: 'openai/gpt-4.1', ...parts }, init)
+    t.equal(response.status, 403)
+    t.match(await response.json(), { error: { param, message: /may not use the model `gpt-image-1`/ } })
+  }
+  t.equal(upstream.requests.length, 1)
 })
 
 t.test("caller headers are sent with the gateway's credential only if they choose no account", async t => {

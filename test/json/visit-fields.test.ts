@@ -1,12 +1,18 @@
 import t from 'tap'
-import { visitFields } from '../../lib/json/visit-fields.ts'
+import { pathOfField, visitFields } from '../../lib/json/visit-fields.ts'
 
 const value = { a: [{ b: 1 }, [{ c: { d: null } }]], skipped: { e: 2 }, f: 'x' }
 
 t.test('each field is visited once, fields of skipped values never', async t => {
   const seen: string[] = []
   t.equal(visitFields(value, new Set(['skipped']), name => { seen.push(name); return false }), false)
-  t.same(seen.toSorted(), ['a', 'b', 'c', 'd', 'f', 'skipped'])
+  t.same(seen, ['a', 'skipped', 'f', 'b', 'c', 'd'])
+})
+
+t.test('each field has a path from the value', async t => {
+  const paths: string[] = []
+  visitFields(value, new Set(), (name, _field, of) => { paths.push(pathOfField(name, of)); return false })
+  t.same(paths, ['a', 'skipped', 'f', 'skipped.e', 'a[0].b', 'a[1][0].c', 'a[1][0].c.d'])
 })
 
 t.test('nothing is visited after a visit that returned true', async t => {

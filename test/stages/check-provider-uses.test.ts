@@ -9,6 +9,7 @@ import { collect, directRequests, route, routedCall } from '../support/stages.ts
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
+import type { StoredAnswers } from '../../lib/dialects/dialect.ts'
 import type { ProviderUse } from '../../lib/core/provider-use.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
 
@@ -30,7 +31,8 @@ async function check (
   uses: readonly ProviderUse[],
   key: Partial<ApiKey> = {},
   parts: Partial<RoutedCall<ChatInput>> = {},
-  namedBudgets?: NamedBudgets
+  namedBudgets?: NamedBudgets,
+  stored?: StoredAnswers<unknown>
 ): Promise<boolean> {
   const call = routedCall<ChatInput>(
     { model: 'one/m', messages: [] },
@@ -49,7 +51,7 @@ async function check (
       namedBudgets
     },
     chatUses,
-    { direct: directRequests({ uses: () => uses }) }
+    { direct: directRequests({ uses: () => uses }), ...stored !== undefined && { stored } }
   )
   const [out] = await collect(stage(once(call)))
   return out === call
@@ -128,32 +130,41 @@ t.test('a tool of an unknown type needs a key without a list of models', async t
   t.ok(await check(speaking, uses, { models: ['*'] }))
 })
 
-t.test(
-  'stored objects need a permitted key or a caller with their own account, translated or not',
-  async t => {
-    const uses: readonly ProviderUse[] = [{ kind: 'object', param: 'file_id' }]
-    for (const given of [speaking, other]) {
-      await t.rejects(
-        check(given, uses),
-        refusal('file_id', /^file_id: this API key may not use what is stored/)
-      )
-      t.ok(await check(given, uses, { providerObjects: true }))
-      t.ok(await check(given, uses, {}, { providerKey: 'sk-mine' as never })) // only its presence counts
-    }
-  }
-)
+t.test('stored objects need a permitted key or a caller with their own account', async t => {
+  const uses: readonly ProviderUse[] = [{ kind: 'object', param: 'file_id' }]
+  await t.rejects(
+    check(speaking, uses),
+    refusal('file_id', /^file_id: this API key may not use what is stored((?!store: false).)*$/)
+  )
+  t.ok(await check(speaking, uses, { providerObjects: true }))
+  t.ok(await check(speaking, uses, {}, { providerKey: 'sk-mine' as never })) // only its presence counts
+  t.ok(await check(other, uses), 'a translation leaves them out')
+  const parts = { request: { model: 'one/m', messages: [], cached_content: 'c' } as ChatInput }
+  await t.rejects(check(other, [], {}, parts), refusal('cached_content'), 'but not those of the conversation')
+})
+
+t.test('objects of a request that is stored are refused, whoever answers', async t => {
+  const uses: readonly ProviderUse[] = [{ kind: 'object', param: 'file_id' }]
+  const stored = { continues: () => undefined, isStored: () => true }
+  await t.rejects(check(other, uses, {}, {}, undefined, stored), refusal('file_id', /Send .*`store: false`/))
+  t.ok(await check(other, uses, { providerObjects: true }, {}, undefined, stored))
+})
 
 t.test('an address at the provider, or in storage that only it can read, is an object', async t => {
-  const at = (url: string): readonly ProviderUse[] => [{ kind: 'address', url, param: 'image_url' }]
-  t.ok(await check(other, at('https://example.com/a.png')))
-  t.ok(await check(other, at('not a url')), 'the provider judges it')
+  const at = (url: string): Partial<RoutedCall<ChatInput>> => ({
+    request: {
+      model: 'one/m', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }]
+    }
+  })
+  t.ok(await check(other, [], {}, at('https://example.com/a.png')))
+  t.ok(await check(other, [], {}, at('not a url')), 'the provider judges it')
   for (const url of [
     'https://generativelanguage.googleapis.com/v1beta/files/a',
     'https://GENERATIVELANGUAGE.googleapis.com./v1beta/files/a',
     'https://proxy.example/files/a',
     'gs://bucket/a'
   ]) {
-    await t.rejects(check(other, at(url)), refusal('image_url'), url)
+    await t.rejects(check(other, [], {}, at(url)), refusal('messages[0].content[0].image_url.url'), url)
   }
 })
 

@@ -1,6 +1,6 @@
 import { isObject, objectsOf, type JsonObject } from '../../json/type-guards.ts'
 import { isObjectName } from '../../json/object-names.ts'
-import { visitFields } from '../../json/visit-fields.ts'
+import { pathOfField, visitFields } from '../../json/visit-fields.ts'
 import { routerUses } from '../../chat/provider-uses.ts'
 import type { ProviderUse } from '../../core/provider-use.ts'
 import type { MessagesContext } from './input.ts'
@@ -43,12 +43,14 @@ export function messagesUses ({ request }: Pick<MessagesContext, 'request'>): re
     uses.push(...toolUses(tool, `tools[${index}]`))
   }
   // Routing already checks the request's own model.
-  visitFields({ ...request, model: undefined }, descriptions, (name, value) => {
+  visitFields({ ...request, model: undefined }, descriptions, (name, value, of) => {
     // A tool added by a message is the same object as an entry of `tools`.
-    if (name === 'definition' && isObject(value)) uses.push(...toolUses(value, 'messages'))
+    if (name === 'definition' && isObject(value)) uses.push(...toolUses(value, pathOfField(name, of)))
     else if (name === 'model' && typeof value === 'string')
-      uses.push({ kind: 'model', name: value, param: 'tools' })
-    else if (isObjectName(name) && value !== null && value !== '') uses.push({ kind: 'object', param: name })
+      uses.push({ kind: 'model', name: value, param: pathOfField(name, of) })
+    else if (isObjectName(name) && value !== null && value !== '') {
+      uses.push({ kind: 'object', param: pathOfField(name, of) })
+    }
     return false
   })
   return uses

@@ -1,7 +1,8 @@
 import { isObject, objectsOf, type JsonObject } from '../../json/type-guards.ts'
 import { isObjectName } from '../../json/object-names.ts'
-import { visitFields } from '../../json/visit-fields.ts'
+import { pathOfField, visitFields } from '../../json/visit-fields.ts'
 import { isIdOnly } from './stored-input.ts'
+import { toolsOfItem } from './tools.ts'
 import { routerUses } from '../../chat/provider-uses.ts'
 import type { ProviderUse } from '../../core/provider-use.ts'
 import type { ResponsesContext } from './input.ts'
@@ -43,7 +44,8 @@ const unpricedTools: ReadonlySet<unknown> = new Set([
 
 /**
  * Lists the provider resources that a Responses request uses, anywhere in fields, items, or tools added by
- * items. Items of stored responses are skipped: they were checked with the key of their owner.
+ * items, each with its place. Items of stored responses were checked when they were sent, except for the
+ * tools that they add: the provider may have got a translation without them then.
  */
 export function responsesUses ({ request, stored }: UsedContext): readonly ProviderUse[] {
   const uses: ProviderUse[] = [...routerUses(request)]
@@ -55,15 +57,23 @@ export function responsesUses ({ request, stored }: UsedContext): readonly Provi
     }
   }
   // Routing already checks the request's own model.
-  visitFields({ ...request, model: undefined }, descriptions, (name, value) => {
-    if (name === 'tools')
-      uses.push(...objectsOf(value).flatMap((tool, index) => toolUses(tool, `tools[${index}]`)))
-    else if (name === 'model' && typeof value === 'string')
-      uses.push({ kind: 'model', name: value, param: 'tools' })
-    else if (namesObject(name, value)) uses.push({ kind: 'object', param: name })
+  addUses({ ...request, model: undefined }, uses)
+  const { continuation, items } = stored
+  addUses({ tools: continuation?.items.flatMap(toolsOfItem) }, uses, 'previous_response_id')
+  addUses({ tools: [...items.values()].flatMap(({ item }) => toolsOfItem(item)) }, uses, 'input')
+  return uses
+}
+
+/** @param place of the value in the request. Default: it is the request */
+function addUses (value: object, uses: ProviderUse[], place?: string): void {
+  visitFields(value, descriptions, (name, field, of) => {
+    const param = place ?? pathOfField(name, of)
+    if (name === 'tools') {
+      uses.push(...objectsOf(field).flatMap((tool, index) => toolUses(tool, place ?? `${param}[${index}]`)))
+    } else if (name === 'model' && typeof field === 'string') uses.push({ kind: 'model', name: field, param })
+    else if (namesObject(name, field)) uses.push({ kind: 'object', param })
     return false
   })
-  return uses
 }
 
 /** A container object holds settings for a new container; resources in it are checked separately. */

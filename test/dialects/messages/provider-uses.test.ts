@@ -22,19 +22,26 @@ t.test('everything that a request has the provider do is listed, at any place', 
     [{ speed: 'standard', inference_geo: null }],
     [{ tools: [{ name: 't', input_schema: { type: 'object', properties: { file_id: {} } } }] }],
     [block({ type: 'tool_use', id: 'a', name: 't', input: { file_id: 'mine' } })],
-    [block(document), 'object file_id'],
-    [block({ type: 'tool_result', tool_use_id: 'a', content: [document] }), 'object file_id'],
-    [block({ type: 'container_upload', file_id: 'file_1' }), 'object file_id'],
+    [block(document), 'object messages[0].content[0].source.file_id'],
+    [
+      block({ type: 'tool_result', tool_use_id: 'a', content: [document] }),
+      'object messages[0].content[0].content[0].source.file_id'
+    ],
+    [block({ type: 'container_upload', file_id: 'file_1' }), 'object messages[0].content[0].file_id'],
     [{ container: 'c1' }, 'object container'],
-    [{ container: { skills: [{ type: 'custom', skill_id: 's' }] } }, 'object container', 'object skill_id'],
+    [
+      { container: { skills: [{ type: 'custom', skill_id: 's' }] } },
+      'object container',
+      'object container.skills[0].skill_id'
+    ],
     [{ thread: { type: 'create' } }, 'object thread'],
     [{ mcp_servers: [] }],
     [{ mcp_servers: [{ type: 'url', url: 'https://a.example' }] }, 'tool_server mcp_servers'],
     [{ tools: [{ type: 'mcp_toolset', mcp_server_name: 'a' }] }, 'tool_server tools[0]'],
-    [{ fallbacks: [{ model: 'b' }] }, 'model tools'],
+    [{ fallbacks: [{ model: 'b' }] }, 'model fallbacks[0].model'],
     [{ fallbacks: ['b'] }, 'router_field fallbacks'],
     [{ models: ['b'] }, 'router_field models'],
-    [{ tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'b' }] }, 'model tools'],
+    [{ tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'b' }] }, 'model tools[0].model'],
     [{ speed: 'fast', inference_geo: 'us' }, 'unpriced speed', 'unpriced inference_geo'],
     [{ tools: [{ type: 'code_execution_20250825', name: 'code' }] }, 'unpriced tools[0]'],
     [
@@ -78,7 +85,7 @@ t.test('everything that a request has the provider do is listed, at any place', 
         type: 'tool_addition',
         tool: { type: 'tool_definition', definition: { type: 'code_execution_20260120', name: 'c' } }
       }),
-      'unpriced messages'
+      'unpriced messages[0].content[0].tool.definition'
     ]
   ]
   for (const [parts, ...uses] of rows) t.same(usesOf(parts), uses, JSON.stringify(parts))

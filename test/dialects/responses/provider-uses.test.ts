@@ -3,9 +3,10 @@ import { responsesUses } from '../../../lib/dialects/responses/provider-uses.ts'
 import type { StoredInput } from '../../../lib/dialects/responses/stored-input.ts'
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
 
-function usesOf (parts: object, items: StoredInput['items'] = new Map()): string[] {
+function usesOf (parts: object, items: StoredInput['items'] = new Map(), earlier?: object[]): string[] {
   const request = { model: 'mine', input: 'hi', ...parts } as ResponsesRequest // taken as validated
-  return responsesUses({ request, stored: { items } }).map(({ kind, param }) => `${kind} ${param}`)
+  const stored = { items, ...earlier !== undefined && { continuation: { items: earlier } as never } }
+  return responsesUses({ request, stored }).map(({ kind, param }) => `${kind} ${param}`)
 }
 
 t.test('tools are classified by type, wherever they are listed', async t => {
@@ -15,23 +16,17 @@ t.test('tools are classified by type, wherever they are listed', async t => {
     [{ type: 'shell', environment: { type: 'local' } }],
     [{ type: 'shell', environment: { type: 'container_auto' } }, 'unpriced tools[0]'],
     [{ type: 'code_interpreter', container: { type: 'auto' } }, 'unpriced tools[0]'],
-    [{ type: 'image_generation', model: 'gpt-image-1' }, 'unpriced tools[0]', 'model tools'],
+    [{ type: 'image_generation', model: 'gpt-image-1' }, 'unpriced tools[0]', 'model tools[0].model'],
     [{ type: 'image_generation' }, 'unpriced tools[0]', 'default_model tools[0]'],
     [{ type: 'teleport' }, 'unknown_tool tools[0]']
   ]
   for (const [tool, ...uses] of rows) {
     const title = JSON.stringify(tool)
     t.same(usesOf({ tools: [tool] }).toSorted(), uses.toSorted(), title)
-    t.same(
-      usesOf({ input: [{ type: 'additional_tools', tools: [tool] }] }).toSorted(),
-      uses.toSorted(),
-      `${title}, added by an item`
-    )
-    t.same(
-      usesOf({ input: [{ type: 'tool_search_output', tools: [tool] }] }).toSorted(),
-      uses.toSorted(),
-      `${title}, found by a search`
-    )
+    const inItem = uses.map(use => use.replace(' ', ' input[0].')).toSorted()
+    for (const type of ['additional_tools', 'tool_search_output']) {
+      t.same(usesOf({ input: [{ type, tools: [tool] }] }).toSorted(), inItem, `${title} in ${type}`)
+    }
   }
 })
 
@@ -39,14 +34,17 @@ t.test('objects in the account are found under any field name', async t => {
   const rows: ReadonlyArray<readonly [parts: object, ...uses: string[]]> = [
     [{ conversation: 'conv_1' }, 'object conversation'],
     [{ prompt: { id: 'pmpt_1' } }, 'object prompt'],
-    [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] }, 'object file_id'],
+    [
+      { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] },
+      'object input[0].content[0].file_id'
+    ],
     [
       {
         input: [
           { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_id: 'file-1' }] }
         ]
       },
-      'object file_id'
+      'object input[0].output[0].file_id'
     ],
     [
       { input: [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: null }] },
@@ -68,11 +66,11 @@ t.test('objects in the account are found under any field name', async t => {
     ],
     [{ input: [{ type: 'file_search_call', id: 'fs_1', queries: [] }] }, 'object input[0].id'],
     [{ input: [{ type: 'new_call', id: 'n_1', extra: 'a' }] }, 'object input[0].id'],
-    [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'object vector_store_ids'],
-    [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'object container'],
+    [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'object tools[0].vector_store_ids'],
+    [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'object tools[0].container'],
     [
       { tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['file-1'] } }] },
-      'object file_ids'
+      'object tools[0].container.file_ids'
     ],
     [
       {
@@ -83,9 +81,12 @@ t.test('objects in the account are found under any field name', async t => {
           }
         ]
       },
-      'object skill_id'
+      'object tools[0].environment.skills[0].skill_id'
     ],
-    [{ tools: [{ type: 'image_generation', input_image_mask: { file_id: 'file-1' } }] }, 'object file_id'],
+    [
+      { tools: [{ type: 'image_generation', input_image_mask: { file_id: 'file-1' } }] },
+      'object tools[0].input_image_mask.file_id'
+    ],
     [
       { models: ['b'], provider: { order: ['x'] }, plugins: [{ id: 'web' }], fallbacks: null },
       'router_field models',
@@ -130,4 +131,21 @@ t.test('a stored item may be referenced by its id alone', async t => {
   const input = [{ type: 'image_generation_call', id: 'ig_1' }]
   t.same(usesOf({ input }), ['object input[0].id'])
   t.same(usesOf({ input }, new Map([['ig_1', { item: input[0] as never }]])), [])
+})
+
+t.test('tools that stored items add are listed, and nothing else of these items', async t => {
+  const tools = [
+    { type: 'file_search', vector_store_ids: ['vs_1'] },
+    { type: 'image_generation', model: 'b' },
+    { type: 'web_search' }
+  ]
+  const uses = ['unpriced', 'unpriced', 'object', 'model']
+  const items = [
+    { type: 'additional_tools', id: 'at_1', tools },
+    { type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1' }
+  ]
+  t.same(usesOf({}, new Map(), items), uses.map(kind => `${kind} previous_response_id`))
+  const input = [{ type: 'item_reference', id: 'at_1' }]
+  const referenced = new Map([['at_1', { item: items[0] as never }]])
+  t.same(usesOf({ input }, referenced), uses.map(kind => `${kind} input`))
 })
