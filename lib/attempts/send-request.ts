@@ -15,6 +15,7 @@ import { redirectFailure } from '../providers/redirect.ts'
 import { StreamResponse } from './stream-response.ts'
 import { AnswerMemory } from './answer-memory.ts'
 import { beginBody, looksLikeText } from './begun-body.ts'
+import { inCallerTerms } from './caller-terms.ts'
 import { PieceResponse, bufferedResponse, type AnyEvent, type OpenResponse } from './open-response.ts'
 import {
   looksLikeStream, parseResponseBytes, readCompleteStream, readOrRefuse, withoutComments
@@ -117,19 +118,6 @@ export function sendRequest<R, E extends AnyEvent> (
   }
 }
 
-/** Returns the error of an adapter that refuses a request; its parameter is named as the caller wrote it. */
-function inCallerTerms<R> (
-  error: unknown,
-  input: AdapterInput<R>,
-  adapter: Pick<Adapter<R, unknown>, 'callerParam'>
-): unknown {
-  if (!(error instanceof GatewayError) || error.param === null) return error
-  const param = adapter.callerParam?.(error.param, input) ?? error.param
-  return param === error.param
-    ? error
-    : error.with({ param, message: error.message.replaceAll(`\`${error.param}\``, `\`${param}\``) })
-}
-
 /**
  * Returns the headers that relate the provider's log to the gateway's. Each further request of a call gets
  * another id: vLLM refuses an id that is in use.
@@ -161,7 +149,9 @@ async function readResponse<R, E extends AnyEvent> (
     record.routing.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
   }
 
-  if (status < 200 || status > 299) throw await failureOf(response, input, adapter)
+  if (status < 200 || status > 299) {
+    throw inCallerTerms(await failureOf(response, input, adapter), input, adapter)
+  }
   try {
     const opened = await openBody(response.body, adapter.read(response, input), input.route, call, target)
     // Another request may have received its head in the meantime.
@@ -170,7 +160,8 @@ async function readResponse<R, E extends AnyEvent> (
   } catch (error) {
     response.body.cancel()
     if (isTimeout(error)) throw error.with({ mayBeBilled: true })
-    throw isAccepted(error, input.streamed) ? error.with({ acceptedByProvider: true }) : error
+    if (isAccepted(error, input.streamed)) throw error.with({ acceptedByProvider: true })
+    throw inCallerTerms(error, input, adapter)
   }
 }
 
@@ -239,7 +230,7 @@ async function openBody<E extends AnyEvent> (
 async function failureOf<R> (
   response: UpstreamResponse,
   input: AdapterInput<R>,
-  adapter: Pick<Adapter<R, unknown>, 'error' | 'callerParam'>
+  adapter: Pick<Adapter<R, unknown>, 'error'>
 ): Promise<ProviderFailure> {
   const { status, headers } = response
   const redirect = redirectFailure(response)
@@ -258,12 +249,7 @@ async function failureOf<R> (
     failure = read({ body: '' })
     failure = { ...failure, cause: { ...failure.cause, adapter: String(error) } }
   }
-  const { param } = failure
-  return new ProviderFailure({
-    ...failure,
-    param: param === undefined ? undefined : adapter.callerParam?.(param, input) ?? param,
-    rateLimits: rateLimitsIn(headers)
-  }, status)
+  return new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) }, status)
 }
 
 /**

@@ -15,14 +15,19 @@ import type { ChatInput } from '../chat/input.ts'
 export function callerField (
   content: string
 ): (param: string, input: Pick<AdapterInput<unknown>, 'quirks'>) => string {
-  return (param, { quirks }) => param === 'messages' ? content : originalName(param, quirks.rename)
+  return (param, { quirks }) =>
+    /^messages(?:[.[]|$)/.test(param) ? content : originalName(param, quirks.rename)
 }
 
-/** Returns the location in the caller's body of a parameter that an adapter or a provider rejected. */
+/**
+ * Returns the location in the caller's body of a parameter that an adapter or a provider rejected. A provider
+ * that got this body itself names it already, and only `messages` may stand for the conversation.
+ */
 export function callerParam (
   param: string,
-  { request, quirks }: Pick<AdapterInput<ChatInput>, 'request' | 'quirks'>
+  { request, quirks, direct }: Pick<AdapterInput<ChatInput>, 'request' | 'quirks' | 'direct'>
 ): string {
+  if (direct !== undefined && param !== 'messages') return param
   return /^(?:messages|tools)(?:[.[]|$)/.test(param)
     ? callerPlace(param, request)
     : writtenField(param, request, quirks.rename)

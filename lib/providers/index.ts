@@ -14,7 +14,8 @@ export function createProvider (settings: ProviderSettings, transport: Transport
   const { baseUrl, credential, adapters, quirks, customAddressQuirks, traits = {} } = kinds[settings.kind]
   const given = typeof adapters === 'function' ? adapters(settings.options) : adapters
   const {
-    chat, embeddings, speech, transcription, translation, images, imageEdits, imageVariations, ocr, ...others
+    chat, textCompletion = chat && promptAsMessage(chat), tokenCount, deferred, embeddings, speech,
+    transcription, translation, images, imageEdits, imageVariations, ocr, ...others
   } = given
   const keys =
     settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
@@ -32,7 +33,10 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     quirks: { ...quirks, ...settings.baseUrl !== baseUrl && customAddressQuirks, ...settings.quirks },
     traits,
     adapters: {
-      ...chat !== undefined && { textCompletion: promptAsMessage(chat), chat: { ...chat, callerParam } },
+      ...chat && { chat: { ...chat, callerParam } },
+      ...textCompletion && { textCompletion: { ...textCompletion, callerParam: callerField('prompt') } },
+      ...tokenCount && { tokenCount: { ...tokenCount, callerParam } },
+      ...deferred && { deferred: { ...deferred, callerParam } },
       ...embeddings && { embeddings: { ...embeddings, callerParam: callerField('input') } },
       ...speech && { speech: { ...speech, callerParam: callerField('input') } },
       ...transcription && { transcription: { ...transcription, callerParam: callerField('file') } },

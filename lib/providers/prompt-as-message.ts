@@ -3,7 +3,6 @@
 import { unsupportedParameter } from '../core/errors.ts'
 import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { ChatEvent } from '../core/events.ts'
-import type { Failure } from './provider-failure.ts'
 import type { Adapter, AdapterInput } from './provider.ts'
 
 type TextAdapter = Adapter<TextInput, ChatEvent>
@@ -28,7 +27,6 @@ export function promptAsMessage (chat: Adapter<ChatInput, ChatEvent>): TextAdapt
       }
       return chat.request(input)
     },
-    error: (failure, input) => aboutPrompt(chat.error(failure, input)),
     // The parts differ only in `n`.
     split: input => (chat.split?.(input) ?? [input]) as ReadonlyArray<AdapterInput<TextInput>>
   }
@@ -49,10 +47,4 @@ export function textCompletionOf (
     error: (failure, input) => adapterOf(input).error(failure, input),
     split: input => adapterOf(input).split?.(input) ?? [input]
   }
-}
-
-/** Replaces `messages` with `prompt` in the failure's `param`. */
-export function aboutPrompt (failure: Failure): Failure {
-  const isPrompt = failure.param?.startsWith('messages') ?? failure.kind === 'context_length'
-  return isPrompt ? { ...failure, param: 'prompt' } : failure
 }

@@ -119,11 +119,6 @@ export function invalidResponse (cause: unknown): GatewayError {
   return new GatewayError('upstream_invalid_response', { cause })
 }
 
-/** Replaces `messages` with `input` in the failure's `param`. */
-export function aboutInput (failure: Failure): Failure {
-  return failure.param === 'messages' ? { ...failure, param: 'input' } : failure
-}
-
 /** Creates the error for an answer of no bytes: the provider has done no work. */
 export function emptyBodyError (): GatewayError {
   return new GatewayError('upstream_invalid_response', { acceptedByProvider: false, cause: 'empty body' })

@@ -7,6 +7,7 @@
  */
 
 import { CallAttempts } from '../attempts/call-attempts.ts'
+import { inCallerTerms } from '../attempts/caller-terms.ts'
 import { PreparedRequest } from '../attempts/prepared-request.ts'
 import { recordAnswerClosed, recordBrokenAnswer } from '../attempts/route-attempt.ts'
 import { callerError } from '../providers/provider-failure.ts'
@@ -72,7 +73,11 @@ export function providerCall<C extends Capability> (
       fail: (error, route) => {
         if (call.signal.aborted) return error
         state.recordStreamFailure(route, call.key.id, error)
-        const failure = callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)
+        const provider = providers.get(route.providerId)
+        const adapter = provider?.adapters[capability]
+        const input = provider && { request: call.request, route, quirks: provider.quirks, streamed: true }
+        const named = input && adapter ? inCallerTerms(error, input, adapter) : error
+        const failure = callerError(named, provider?.secrets, call.providerKey)
         recordBrokenAnswer(call, route, failure.code)
         return failure
       }

@@ -40,6 +40,67 @@ t.test('a field has the name under which the caller sent it', async t => {
   t.equal(paramOf('temperature', {}), 'temperature')
 })
 
+t.test('a provider that got the body of the caller names its places itself', t => {
+  const tool = { type: 'function' as const, function: { name: 'f' } }
+  const request: ChatInput = {
+    model: 'm',
+    messages: [user],
+    tools: [tool],
+    originalInput: { field: 'input', places: new Map([[tool, 'tools[1]']]) }
+  }
+  const direct = { dialect: 'responses', body: '{}', headers: {}, query: '' } as const
+  t.equal(callerParam('tools[0]', { request, quirks: {} }), 'tools[1]', 'of a translation')
+  for (const param of ['tools[0]', 'tools[0].container', 'input[2].content', 'max_output_tokens']) {
+    t.equal(callerParam(param, { request, quirks: {}, direct }), param)
+  }
+  t.equal(callerParam('messages', { request, quirks: {}, direct }), 'input', 'where a reader blames it')
+  t.end()
+})
+
+t.test('an error inside an answer names the parameter as the caller wrote it', async t => {
+  const message = 'The context length is 8 tokens.'
+  const said = { message, type: 'invalid_request_error', code: 'context_length_exceeded' }
+  const early = `data: ${JSON.stringify({ error: said })}\n\n`
+  const chunk = { choices: [{ index: 0, delta: { role: 'assistant', content: 'a' } }] }
+  const ofResponses = `data: ${JSON.stringify({ ...said, type: 'error', param: 'input' })}\n\n`
+  const place = { output_index: 0, content_index: 0, item_id: 'msg_1' }
+  const delta = { type: 'response.output_text.delta', ...place, delta: 'a' }
+  const created = { type: 'response.created', response: { id: 'resp_1', output: [] } }
+  const opening = [created, delta].map(event => `data: ${JSON.stringify(event)}\n\n`).join('')
+  const rows: ReadonlyArray<readonly [title: string, stream: string, ofResponses: string]> = [
+    ['before the answer', early, ofResponses],
+    ['in the answer', `data: ${JSON.stringify(chunk)}\n\n${early}`, opening + ofResponses]
+  ]
+  const chat = { messages: [{ role: 'user', content: 'a' }], max_tokens: 9 }
+  const questions: ReadonlyArray<readonly [path: string, body: object, param: string]> = [
+    ['/v1/responses', { model: 'server/m', input: 'a' }, 'input'],
+    ['/v1/completions', { model: 'server/m', prompt: 'a' }, 'prompt'],
+    ['/v1/chat/completions', { model: 'server/m', ...chat }, 'messages'],
+    ['/v1/responses', { model: 'openai/gpt-5', input: 'a' }, 'input'],
+    ['/v1/responses', { model: 'openai/gpt-5', input: [{ type: 'of_the_future', content: 'a' }] }, 'input'],
+    ['/v1/chat/completions', { model: 'openai/gpt-5-pro', ...chat }, 'messages'],
+    ['/v1/completions', { model: 'openai/gpt-5', prompt: 'a' }, 'prompt']
+  ]
+  for (const [title, stream, responsesStream] of rows) {
+    const upstream = await fakeUpstream(({ path }) => ({
+      headers: { 'content-type': 'text/event-stream' },
+      pieces: [path.endsWith('/responses') ? responsesStream : stream]
+    }))
+    t.teardown(upstream.close)
+    const api = await testGateway(t, {
+      providers: [upstreamAt(upstream.url), upstreamAt(upstream.url, 'server', 'openai-compatible')]
+    })
+    for (const [path, body, param] of questions) {
+      const name = `${title}, ${path} ${JSON.stringify(body)}`
+      const text = await (await api.post(path, { ...body, stream: true })).text()
+      t.match(text, 'context_length_exceeded', name)
+      // A response that fails in its stream has no `param`.
+      if (path !== '/v1/responses' || stream === early) t.match(text, `"param":"${param}"`, name)
+      else t.notMatch(text, '"param":"messages"', name)
+    }
+  }
+})
+
 t.test('a provider that finds a request too long blames the field of that kind of request', async t => {
   const upstream = await fakeUpstream({
     status: 400,

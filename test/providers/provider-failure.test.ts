@@ -1,6 +1,5 @@
 import t from 'tap'
 import {
-  aboutInput,
   callerError,
   invalidResponse,
   ProviderFailure,
@@ -127,13 +126,6 @@ t.test('a reader reports the failure it found, or an unreadable response', async
     cause: 'the response has no choices'
   })
   t.match(invalidResponse('why'), { code: 'upstream_invalid_response', cause: 'why' })
-  t.same(
-    [aboutInput({ kind: 'context_length', param: 'messages' }), aboutInput({ kind: 'error', param: 'n' })],
-    [
-      { kind: 'context_length', param: 'input' },
-      { kind: 'error', param: 'n' }
-    ]
-  )
 })
 
 t.test('a complete but invalid answer reports its usage', t => {

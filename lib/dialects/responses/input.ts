@@ -160,6 +160,7 @@ function translated (
       input: {
         model: request.model,
         messages: [],
+        originalInput: { field: 'input', places: new Map() },
         callerNames,
         asWritten: asWritten(request, items, earlier),
         ...settingsOf(request)

@@ -1,7 +1,6 @@
 /** Text completions: legacy completions on most servers, fill-in-the-middle on Mistral. */
 
 import { jsonBody, jsonHeaders, splitChoices, jsonOrSse } from '../json-api.ts'
-import { aboutPrompt } from '../prompt-as-message.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
 import { readError } from './errors.ts'
@@ -19,7 +18,7 @@ export function textCompletionAt (path: string): Adapter<TextInput, ChatEvent> {
   return {
     request: input => textRequest(input, path),
     read: jsonOrSse(readResponse, readStream),
-    error: failure => aboutPrompt(readError(failure)),
+    error: readError,
     split: splitChoices(Infinity)
   }
 }

@@ -2,7 +2,7 @@
 
 import { codeOf, readError as readDialectError, statusIn } from '../chat-completions/errors.ts'
 import { nonEmptyText, objectOf } from '../../json/type-guards.ts'
-import { ProviderFailure, aboutInput, type Failure } from '../provider-failure.ts'
+import { ProviderFailure, type Failure } from '../provider-failure.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { UpstreamFailure } from '../provider.ts'
 import { responseUsage } from './usage.ts'
@@ -29,12 +29,12 @@ export function readError (failure: UpstreamFailure): Failure {
  * the request. If an object is not found, the request is at fault: no other provider has it.
  */
 export function readDirectError (failure: UpstreamFailure, action?: DirectRequest['action']): Failure {
-  const stated = aboutInput(readDialectError(failure))
+  const stated = readDialectError(failure)
   if (failure.status === 405 || failure.status === 501 || (stated.kind === 'model' && isAboutPath(stated))) {
     return action === undefined ? { ...stated, kind: 'missing_api' } : stated
   }
   if (stated.kind !== 'model' || isAboutModel(stated)) return stated
-  return { ...aboutInput(readDialectError({ ...failure, status: 400 })), status: 404, cause: stated.cause }
+  return { ...readDialectError({ ...failure, status: 400 }), status: 404, cause: stated.cause }
 }
 
 /** Start of messages with which servers and proxies report an unknown path. */
@@ -95,5 +95,9 @@ export function failedResponse (error: unknown, response: WireResponse = {}): Pr
   const status = statuses.get(code) ?? (requestCode.test(code) ? 400 : statusIn({ code, type }))
   const failure = readDialectError({ status, headers: {}, body: { error: { ...said, type, code } } })
   const usage = responseUsage(response)
-  return new ProviderFailure({ ...aboutInput(failure), ...usage !== undefined && { usage } })
+  return new ProviderFailure({
+    ...failure,
+    ...failure.param === 'input' && { param: 'messages' }, // as other failures; callers get their own name
+    ...usage !== undefined && { usage }
+  })
 }
