@@ -11,6 +11,7 @@ import {
   guardActionOf, guardKindEntries, guardKindOf, guardKinds, type GuardConfig
 } from '../../schemas/config/guards.ts'
 import type { Config } from '../../schemas/config.ts'
+import { defaultChatEntries } from '../../schemas/config/limits.ts'
 import { isDashboardUnsafe } from '../dashboard/is-served.ts'
 import { endpointNames } from '../../schemas/endpoints.ts'
 import { nearestWord } from '../text/nearest-word.ts'
@@ -45,6 +46,7 @@ export function checkCrossReferences (config: Config, known: KnownNames, report:
   checkNamedBudgets(config, report)
   checkPorts(config, report)
   checkCoordination(config, report)
+  checkChatSizes(config, report)
   checkUsageEntries(config, report)
   checkKeptBodies(config, report)
   checkGuards(config, report)
@@ -382,6 +384,23 @@ function checkPorts ({ server, metrics }: Config, report: Report): void {
 function checkCoordination ({ coordination: { sentinel, cluster } }: Config, report: Report): void {
   if (sentinel !== undefined && cluster) {
     report.add(['coordination', 'sentinel'], 'cannot be combined with cluster', { part: 'name' })
+  }
+}
+
+/** What `{"role":"user","content":"a"}` or `{"type":"text","text":"a"}` adds to the values of a body. */
+const valuesPerEntry = 40
+/** What the rest of a request takes at least: its braces and brackets, and the name of its model. */
+const otherValues = 50
+
+/** Warns about sizes that no request can have; not about defaults where only `json_values` was lowered. */
+function checkChatSizes ({ limits }: Config, report: Report): void {
+  const most = Math.max(0, Math.floor((limits.json_values - otherValues) / valuesPerEntry))
+  for (const name of ['chat_messages', 'chat_parts'] as const) {
+    if (limits[name] <= Math.max(most, defaultChatEntries)) continue
+    report.warn(
+      ['limits', name],
+      `cannot be reached in a request: limits.json_values (${limits.json_values}) has room for ${most}, each with one word`
+    )
   }
 }
 

@@ -5,6 +5,9 @@ import { OneOf } from '../nullable.ts'
 import { Bytes, Count, mebibyte, Milliseconds, Section } from './entries.ts'
 import { PartyLimitsConfig, ModelBudgetsConfig, TagBudgetsConfig } from './keys.ts'
 
+/** As many messages or parts, with one word each, as fit into the default of `json_values`. */
+export const defaultChatEntries = 12_000
+
 export const LimitsConfig = Section(
   {
     json_body_bytes: Bytes(
@@ -34,10 +37,14 @@ export const LimitsConfig = Section(
     ),
     form_fields: Count(100, 'Maximum number of fields of a form.', 1000),
     form_files: Count(32, 'Maximum number of files of a form.', 1000),
-    chat_messages: Count(20_000, 'Maximum number of messages of a chat request.', 1_000_000),
+    chat_messages: Count(
+      defaultChatEntries,
+      'Maximum number of messages of a chat request, and of items of a conversation in the store. Each takes at least 40 of `json_values` of its request.',
+      1_000_000
+    ),
     chat_parts: Count(
-      20_000,
-      'Maximum number of content parts, of all messages of a chat request together.',
+      defaultChatEntries,
+      'Maximum number of content parts, of all messages of a chat request together. Each takes at least 40 of `json_values`.',
       1_000_000
     ),
     chat_tools: Count(1024, 'Maximum number of tools of a chat request, functions included.', 100_000),

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { ValueCounter } from '../../lib/json/parse-bounded.ts'
 import { readSettings } from '../../lib/config/read-settings.ts'
 import { formatWarnings } from '../../lib/config/problems.ts'
 import { lines, load } from '../support/config.ts'
@@ -240,6 +241,32 @@ t.test('a provider without a required key gets a warning', async t => {
     'providers.openai has no api_key, so the provider will refuse calls without `X-Provider-Key`'
   ])
   t.same(warnings(keyless, { K: 'k', OPENAI_API_KEY: 'sk' }), [])
+})
+
+t.test('a request has room for as many messages and parts as the limits say, or there is a warning', async t => {
+  const read = (limits: object): ReturnType<typeof readSettings> =>
+    readSettings({ env: {}, cwd: t.testdir({ 'headgate.yaml': JSON.stringify({ limits }) }) })
+  const costOf = (count: number, isParts: boolean): number => {
+    const content = isParts ? Array.from({ length: count }, () => ({ type: 'text', text: 'a' })) : 'a'
+    const messages = Array.from({ length: isParts ? 1 : count }, () => ({ role: 'user', content }))
+    const counter = new ValueCounter(Infinity)
+    counter.push(Buffer.from(JSON.stringify({ model: 'm', messages })))
+    return counter.parseCost
+  }
+  const { limits } = read({}).settings
+  t.ok(costOf(limits.chatMessages, false) <= limits.jsonValues, 'messages by default')
+  t.ok(costOf(limits.chatParts, true) <= limits.jsonValues, 'parts by default')
+
+  const warnings = (limits: object): readonly string[] =>
+    read(limits).warnings.map(({ path, message }) => `${path} ${message}`)
+  const most = 24_998
+  t.same(warnings({ chat_messages: 20_000 }), [
+    'limits.chat_messages cannot be reached in a request: limits.json_values (500000) has room for 12498, each with one word'
+  ])
+  t.match(warnings({ chat_parts: most + 1, json_values: 1_000_000 }), [/^limits\.chat_parts .* room for 24998,/])
+  t.same(warnings({ chat_messages: most, chat_parts: most, json_values: 1_000_000 }), [])
+  t.ok(costOf(most, false) <= 1_000_000 && costOf(most + 2, false) > 1_000_000, 'the number is right')
+  t.same(warnings({ json_values: 1000 }), [], 'a default needs no change')
 })
 
 t.test('guards have unique names and searchable patterns', t => {
