@@ -36,8 +36,12 @@ export function readResult (result: CallToolResult, maxBytes: number, seesImages
   })
   const { structuredContent: structured } = result
   const printed = structured === undefined ? undefined : JSON.stringify(structured)
-  // Servers should repeat it as text for clients without structured content.
-  if (printed !== undefined && !blocks.some(text => printedAgain(text) === printed)) blocks.push(printed)
+  // Servers should repeat it as text for clients without structured content. Only one text is compared:
+  // parsing all of them could take seconds.
+  const repeated = printed === undefined ? undefined : blocks.find(text => /^\s*\{/.test(text))
+  if (printed !== undefined && (repeated === undefined || printedAgain(repeated) !== printed)) {
+    blocks.push(printed)
+  }
   const content = blocks.filter(block => block !== '').join('\n') || '(no content)'
   const text = cutText(
     result.isError === true ? `The tool reported an error:\n${content}` : content,

@@ -26,6 +26,14 @@ t.test('structured content repeated in a text block, in any layout, is not added
   t.equal(reported, structuredContent)
 })
 
+t.test('structured content is compared with the first object among the text blocks only', async t => {
+  const structuredContent = { a: 1 }
+  const textOf = (...texts: string[]): string =>
+    readResult({ content: texts.flatMap(text => many(text, 1)), structuredContent }, 1000, false).text
+  t.equal(textOf('Found it:', '[0]', ' {"a": 1}', '{"b":2}'), 'Found it:\n[0]\n {"a": 1}\n{"b":2}')
+  t.equal(textOf('{"b":2}', '{"a":1}'), '{"b":2}\n{"a":1}\n{"a":1}', 'no other block is parsed')
+})
+
 t.test('structured content that exceeds the result limit is reported as cut text', async t => {
   const { text, reported } = readResult({ content: [], structuredContent: { a: 'x'.repeat(100) } }, 50, false)
   t.equal(reported, text)
