@@ -48,6 +48,13 @@ export interface Call {
    * @throws GatewayError `overloaded`, `file_too_large`
    */
   readonly takeMemory?: (bytes: number) => void
+  /**
+   * Keeps the memory of the call counted after its end, for work that goes on without a caller, until the
+   * returned function is called. Absent like `takeMemory`.
+   *
+   * @throws GatewayError `overloaded` if too little memory would stay free for other calls
+   */
+  readonly keepMemory?: () => () => void
   /** Ends the call with `timeout` this many milliseconds after its arrival, unless it ends sooner. */
   readonly shortenDeadline?: ((ms: number) => void) | undefined
   /** Absent if calls are not recorded, and for a call that runs without a waiting caller. */

@@ -44,6 +44,8 @@ export interface BackgroundWork {
   readonly run: (signal: AbortSignal, write: (text: string) => void) => Promise<void>
   /** Returns the response after a failure. */
   readonly failed: (error: unknown) => ResponseObject
+  /** Called when the work has ended, or could not begin. */
+  readonly onEnd?: (() => void) | undefined
 }
 
 interface Running {
@@ -130,6 +132,15 @@ export class BackgroundRuns {
    * @throws GatewayError `overloaded` when too many run, or when the store fails
    */
   async begin (work: BackgroundWork): Promise<void> {
+    try {
+      await this.#begin(work)
+    } catch (error) {
+      work.onEnd?.()
+      throw error
+    }
+  }
+
+  async #begin (work: BackgroundWork): Promise<void> {
     const { keyId, response: { id } } = work.toKeep
     const own = [...this.#running.values()].filter(running => running.keyId === keyId).length
     if (this.#running.size + own >= this.#options.maxRunning()) {
@@ -162,6 +173,7 @@ export class BackgroundRuns {
       this.#running.delete(id)
       this.#work.delete(done)
       running.changed.resolve()
+      work.onEnd?.()
     })
     this.#work.add(done)
   }

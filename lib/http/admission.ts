@@ -171,6 +171,7 @@ class HeldBytes implements ByteAllowance, HeldMemory {
   readonly #stalled: StalledCalls | undefined
   #bytes = 0
   #isClosed = false
+  #isKept = false
 
   /** @param stalled calls that can be ended to make room. Default: none */
   constructor (keyId: string, share: FairShare, resource: string, stalled?: StalledCalls) {
@@ -205,8 +206,9 @@ class HeldBytes implements ByteAllowance, HeldMemory {
     this.#bytes += bytes
   }
 
+  /** Bytes that closing releases. */
   get bytes (): number {
-    return this.#bytes
+    return this.#isKept ? 0 : this.#bytes
   }
 
   release (bytes: number): void {
@@ -215,10 +217,31 @@ class HeldBytes implements ByteAllowance, HeldMemory {
     this.#bytes -= released
   }
 
-  /** Releases all bytes, and takes no more. */
+  /** Releases all bytes, and takes no more, unless something keeps them. */
   close (): void {
+    if (this.#isKept) return
     this.#isClosed = true
     this.release(this.#bytes)
+  }
+
+  /**
+   * Keeps the bytes until the returned function is called, even if they are closed before.
+   *
+   * @throws GatewayError `overloaded` if other calls of the key hold bytes too, and less than half of its
+   *   share or of the total would stay free for later calls
+   */
+  keep (): () => void {
+    const isAlone = this.#share.amountOf(this.#keyId) === this.#bytes
+    if (!isAlone && !this.#share.leavesHalf(this.#keyId, 0)) {
+      throw new GatewayError('overloaded', {
+        message: `The gateway is out of ${this.#resource} for work in the background. Try again later.`
+      })
+    }
+    this.#isKept = true
+    return () => {
+      this.#isKept = false
+      this.close()
+    }
   }
 }
 

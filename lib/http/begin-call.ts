@@ -110,6 +110,7 @@ export function beginCall (
     params,
     body: body.read,
     takeMemory: bytes => body.admit().memory.take(bytes),
+    keepMemory: () => body.admit().memory.keep(),
     shortenDeadline,
     journalAnswer,
     signal,

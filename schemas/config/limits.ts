@@ -76,7 +76,7 @@ export const LimitsConfig = Section(
           'Memory for the bodies and the answers of all calls in flight, per process. When it is short, calls end whose callers have read nothing for five seconds, the longest wait first, or new ones are refused with 503. A JSON body takes ' +
           'two bytes for each byte received and 128 for each value; uploaded files take their size, and only while half of the memory is free. ' +
           'A complete answer, or an event of a stream, takes two bytes for each byte above 64 KiB until its call ends; ' +
-          'that of a tool server two for each byte until it is read. Default: a quarter of the ' +
+          'that of a tool server two for each byte until it is read. A response in the background keeps the memory of its call until it has ended; one for which less than half would stay free is refused. Default: a quarter of the ' +
           'heap limit (`--max-old-space-size`).'
       })
     ),

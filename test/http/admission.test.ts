@@ -83,6 +83,37 @@ t.test('a call releases its memory and disk space when it ends, also for late da
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 }, 'disk that was never used')
 })
 
+t.test('memory that is kept is released by whoever keeps it, and by nobody before', async t => {
+  const admission = new Admission({ ...limits, maxSharePerKey: 1 })
+  const call = admission.enter('a')
+  call.memory.take(100)
+  const release = call.memory.keep()
+  t.equal(call.memory.bytes, 0, 'ending the call would free nothing')
+  call.close()
+  call.memory.take(200)
+  t.same(admission.inUse, { memoryBytes: 300, diskBytes: 0 })
+  t.equal(admission.openCalls, 0)
+  release()
+  call.memory.take(1)
+  t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })
+})
+
+t.test('memory is kept while half of it is free, or for one call', async t => {
+  const admission = new Admission(limits)
+  const large = admission.enter('a')
+  large.memory.take(400)
+  const release = large.memory.keep()
+  const small = admission.enter('a')
+  small.memory.take(1)
+  t.same(
+    refusal(() => small.memory.keep()),
+    [503, body('The gateway is out of memory for work in the background. Try again later.'), headers]
+  )
+  release()
+  large.close()
+  small.memory.keep()
+})
+
 t.test('a body that could never fit is refused as too large at once', async t => {
   const call = new Admission(limits).enter('a')
   t.match(

@@ -16,7 +16,7 @@ import { openaiFrames, openaiResponse, openaiScript } from '../support/openai-re
 import { streamEvents } from '../support/responses.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
-import { eventually } from '../support/until.ts'
+import { eventually, until } from '../support/until.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { Database } from '../../lib/stores/database.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -377,6 +377,22 @@ t.test('a background response is queued at once, fetched later, and continued', 
   )
   const foreground = await client.responses.create({ model, input: 'three' })
   await t.rejects(client.responses.cancel(foreground.id), { code: 'invalid_value', param: 'response_id' })
+})
+
+t.test('a background response holds the memory of its call until it has ended', async t => {
+  const { limits } = settings()
+  const { api, client } = await start(t, { silent: true }, {
+    limits: { ...limits, bodyMemoryBytes: 500_000 }
+  })
+  const input = 'a'.repeat(100_000) // counts twice
+  const ask = async (): Promise<Response> =>
+    await api.post('/v1/responses', { model, input, background: true })
+  const first = (await (await ask()).json()) as Answer
+  const refused = await ask()
+  t.equal(refused.status, 503)
+  t.match(await refused.json(), { error: { message: /out of memory/ } })
+  await client.responses.cancel(first.id)
+  await until(async () => (await ask()).status === 200, 'memory of the cancelled response')
 })
 
 t.test("a background response with a caller's provider key costs nothing", async t => {

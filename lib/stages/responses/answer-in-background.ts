@@ -45,6 +45,7 @@ export function answerInBackground (
         ? ['response.created', 'response.queued'].map((type, number) => frameOf(type, queued, number))
         : [],
       failed: error => failedResponse(queued, error),
+      onEnd: call.keepMemory?.(),
       run: async (signal, write) => {
         await runDetached(
           services,
