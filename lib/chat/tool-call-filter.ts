@@ -139,18 +139,25 @@ export class ToolCallFilter {
 
   /**
    * Returns the ends of choices; a choice with visible calls ends with `tool_calls`, whatever the provider
-   * says.
+   * says, and one whose calls are all withheld does not.
    */
   choiceEnds (): ChoiceEnd[] {
-    return this.#ends.map(end =>
-      end.reason === 'stop' && this.#next.has(end.choice) ? { ...end, reason: 'tool_calls' } : end
-    )
+    return this.#ends.map(end => {
+      const hasCalls = this.#next.has(end.choice)
+      if (end.reason === 'stop' && hasCalls) return { ...end, reason: 'tool_calls' }
+      return end.reason === 'tool_calls' && !hasCalls && this.#withheldCalls.length > 0
+        ? { ...end, reason: 'stop' }
+        : end
+    })
   }
 
-  /** Returns the withheld calls if they do not run here after all. */
-  withheldCalls (): ChatEvent[] {
-    for (const event of this.#withheldCalls) this.#numbers.delete(keyOf(event))
-    return this.#withheldCalls.map(event => ({
+  /** Returns the withheld calls with these ids, which do not run here after all. */
+  withheldCalls (ids: ReadonlySet<string>): ChatEvent[] {
+    const pending = new Set(this.#withheldCalls.flatMap(event =>
+      event.type === 'tool-call-start' && ids.has(event.id) ? [keyOf(event)] : []
+    ))
+    for (const key of pending) this.#numbers.delete(key)
+    return this.#withheldCalls.filter(event => pending.has(keyOf(event))).map(event => ({
       ...event,
       callIndex: this.#numbers.get(keyOf(event)) ?? this.#number(event)
     }))

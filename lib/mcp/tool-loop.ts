@@ -180,7 +180,7 @@ export class ToolLoop {
       canAffordTurn: () => this.#canAffordTurn(call)
     })
     if (stop !== undefined) {
-      return { stop, waiting: [], pending: this.#reportsTools ? await this.#texts.called(calls) : [] }
+      return { stop, waiting: [], pending: this.#reportsTools ? await this.#texts.called(calls) : calls }
     }
     // Broken arguments are reported to the model: nobody can approve a call that it did not write.
     const waiting = calls.filter(call => call.arguments !== undefined && this.#needsApproval(call))
@@ -351,7 +351,7 @@ export class ToolLoop {
     calls: readonly TurnToolCall[],
     stop: StopReason
   ): readonly ChatEvent[] {
-    if (!this.#reportsTools) return filter.withheldCalls()
+    if (!this.#reportsTools) return filter.withheldCalls(new Set(calls.map(({ id }) => id)))
     return calls.map(call => ({
       type: 'tool-result',
       result: notRun(call, this.#open, `The tool loop stopped before this call (${stop}).`).result
@@ -378,7 +378,7 @@ interface LoopEnd {
   readonly stop: StopReason | undefined
   /** Calls that need approval. */
   readonly waiting: readonly TurnToolCall[]
-  /** Calls at which the loop stopped, if the answer reports them. */
+  /** Calls at which the loop stopped, and that did not run. */
   readonly pending: readonly TurnToolCall[]
 }
 

@@ -137,6 +137,49 @@ t.test('a call that is not allowed is shown with the reason', async t => {
   shown((await run([again, again, again], tools())).events, 'repeated_call', 3)
 })
 
+t.test('of a turn that the time limit stops, only calls that did not run are shown', async t => {
+  const open = tools()
+  const slow: OpenTools = {
+    ...open,
+    call: async (name, args, options) =>
+      'slow' in args
+        ? await new Promise((_, reject) => {
+          options.signal.addEventListener('abort', () => reject(options.signal.reason as Error))
+        })
+        : await open.call(name, args, options)
+  }
+  const turn: ChatEvent[] = ['{}', '{"slow":true}'].flatMap((text, callIndex): ChatEvent[] => [
+    { type: 'tool-call-start', choice: 0, callIndex, kind: 'function', id: `c${callIndex}`, name: 'look' },
+    { type: 'tool-call-delta', choice: 0, callIndex, kind: 'function', text },
+    { type: 'tool-call-end', choice: 0, callIndex }
+  ])
+  const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'tool_calls' }
+  const bounds = { ...options.bounds, loopMs: 1 }
+  const { events } = await run([[start, ...turn, end]], slow, { bounds })
+  t.match(events, [
+    start,
+    { type: 'tool-result', result: { result: 'seen' } },
+    { type: 'tool-call-start', callIndex: 0, id: 'c1' },
+    { type: 'tool-call-delta', callIndex: 0, text: '{"slow":true}' },
+    { type: 'tool-call-end', callIndex: 0 },
+    { type: 'extra', fields: { tool_loop_stopped: { reason: 'deadline', turns: 1 } } },
+    end
+  ])
+  t.equal(events.length, 7)
+})
+
+t.test('calls whose results are too expensive for another turn are not shown again', async t => {
+  let turns = 0
+  const { events } = await run([[start, ...calls('look')]], tools(), { canAffordTurn: () => turns++ === 0 })
+  t.match(events, [
+    start,
+    { type: 'tool-result', result: { result: 'seen' } },
+    { type: 'extra', fields: { tool_loop_stopped: { reason: 'budget', turns: 1 } } },
+    { type: 'choice-end', reason: 'stop' }
+  ])
+  t.equal(events.length, 4)
+})
+
 t.test('an answer has the usage of all turns or none, and its record estimates what is missing', async t => {
   const [called, seen] = [[start, ...calls('look')], says('Seen.')]
   for (const [turns, reported] of [
