@@ -6,7 +6,7 @@
 
 import { imageKind } from '../images/files.ts'
 import {
-  isList, isObject, nonEmptyText, numberOf, textOfValue, type JsonObject
+  isContainer, isList, isObject, nonEmptyText, numberOf, textOfValue, type JsonObject
 } from '../json/type-guards.ts'
 
 /** The request that a message answers, as sent by the client library. */
@@ -164,7 +164,8 @@ function repairList (result: unknown, { leftOut }: Listing): unknown {
 
 /**
  * Returns a tool without its output schema, because any output is accepted; `undefined` for one without a
- * name, which could not be called.
+ * name, which could not be called, or with an invalid header, for which the client library would print a line
+ * of the server's own words.
  */
 function repairTool (tool: unknown): JsonObject | undefined {
   if (!isObject(tool)) return undefined
@@ -182,6 +183,7 @@ function repairTool (tool: unknown): JsonObject | undefined {
     ...rest
   } = tool
   if (nonEmptyText(name) === undefined) return undefined
+  if (!hasValidHeaders(inputSchema, 'schema') || !hasValidHeaders(otherSpelling, 'schema')) return undefined
   const hints = isObject(annotations)
     ? Object.fromEntries(
         Object.entries(annotations).filter(([key, value]) =>
@@ -201,6 +203,37 @@ function repairTool (tool: unknown): JsonObject | undefined {
     ...isObject(meta) && { _meta: meta }
   }
 }
+
+const headerField = 'x-mcp-header'
+
+/**
+ * Returns true if each header that a schema declares is that of a text, an integer or a boolean among its
+ * properties, or among theirs, and has its own name.
+ *
+ * @param place of the value: a schema, one of its properties at any depth, or anything else
+ */
+function hasValidHeaders (
+  value: unknown,
+  place: 'schema' | 'property' | 'elsewhere',
+  taken = new Set<string>()
+): boolean {
+  if (!isContainer(value)) return true
+  if (headerField in value) {
+    const { [headerField]: header, type } = value as JsonObject
+    const name = String(header).toLowerCase()
+    if (place !== 'property' || typeof header !== 'string' || taken.has(name)) return false
+    if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(header) || !headerTypes.has(type)) return false
+    taken.add(name)
+  }
+  const below = place === 'elsewhere' ? place : 'property'
+  return Object.entries(value).every(([name, member]) =>
+    name === 'properties' && isContainer(member)
+      ? Object.values(member).every(property => hasValidHeaders(property, below, taken))
+      : hasValidHeaders(member, 'elsewhere', taken)
+  )
+}
+
+const headerTypes: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
 
 /** Makes the schema an object with properties, whatever the server omits. */
 function repairSchema (schema: unknown): JsonObject {

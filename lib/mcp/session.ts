@@ -70,11 +70,13 @@ export class Session {
   }
 
   /**
-   * Returns the complete tool list. It is cached until it expires or the server announces a change.
+   * Returns the complete tool list; none of a server without the capability, for which the client library
+   * would print a line. It is cached until it expires or the server announces a change.
    *
    * @param onRequest called if the list is requested now; returns `_meta` of the request
    */
   async tools (onRequest?: () => RequestMeta | undefined): Promise<readonly ServerTool[]> {
+    if (this.#client.getServerCapabilities()?.tools === undefined) return []
     if (this.#tools === undefined || performance.now() > this.#toolsUntilMs) {
       const { listTtlMs, listTimeoutMs, listing: last } = this.#options
       this.#toolsUntilMs = performance.now() + listTtlMs
@@ -107,7 +109,10 @@ export class Session {
     try {
       const request = { name, arguments: { ...args }, ...meta !== undefined && { _meta: { ...meta } } }
       return await this.#client.callTool(request, {
-        signal, timeout: timeoutMs, ...onProgress !== undefined && { onprogress: onProgress }
+        signal,
+        timeout: timeoutMs,
+        maxTotalTimeout: timeoutMs, // of all requests, if the server answers that it needs another one
+        ...onProgress !== undefined && { onprogress: onProgress }
       })
     } catch (error) {
       throw signal.aborted ? signal.reason : error

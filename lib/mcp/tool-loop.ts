@@ -25,7 +25,7 @@ import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ListedServerTool, ToolServerError } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { TextGuards } from '../guards/text-guards.ts'
-import type { OpenTools } from './tool-servers.ts'
+import { noErrors, type OpenTools } from './tool-servers.ts'
 
 export type AnswerTurn = Stage<RoutedChatCall, ChatBatch>
 
@@ -98,7 +98,7 @@ export class ToolLoop {
     this.#canAffordTurn = canAffordTurn
     this.#callerFunctions = callerFunctions(call.request)
     this.#deadline = startDeadline(bounds.loopMs, call.signal)
-    this.#errors = { ...open.errors }
+    this.#errors = Object.assign(noErrors(), open.errors)
     this.#reportsTools = call.request.toolApproval !== undefined
     this.#texts = new ToolTexts(textGuards, call)
   }

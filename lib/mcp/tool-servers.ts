@@ -181,7 +181,7 @@ async function openTools (
 ): Promise<OpenTools> {
   const servers = requestedServers(request)
   checkServers(servers, key)
-  const errors: Record<string, ToolServerError> = {}
+  const errors = noErrors()
   let listBytes = 0
   const timeout = startDeadline(settings.connectMs, signal)
   const listed = await Promise.all(servers.map(async requested => {
@@ -234,7 +234,7 @@ async function openTools (
     byName: new Map(offered.map(tool => [tool.name, tool])),
     tools: [...named].map(([name, { tool }]) => toFunctionTool(name, tool)),
     listBytes,
-    errors,
+    errors: { ...errors },
     call: async (name, args, options) => await callTool(named.get(name), name, args, options, settings, pools)
   }
 }
@@ -247,13 +247,18 @@ function metaOf (
   return propagate === 'none' ? undefined : span?.headers(propagate)
 }
 
+/** Returns an object for errors by the names of servers, for any name. */
+export function noErrors (): Record<string, ToolServerError> {
+  return Object.create(null) as Record<string, ToolServerError> // its prototype could not be replaced
+}
+
 /** Reports tools that are not offered; the others are. */
 function leftOutError (names: ReadonlySet<string>): ToolServerError {
   return new ToolServerFailure(
     'list',
-    `These tools of the server have no name and were skipped: ${[...names].slice(0, 10).join(', ')}.`,
+    `These tools of the server have no name, or an invalid \`x-mcp-header\`, and were skipped: ${[...names].slice(0, 10).join(', ')}.`,
     {
-      recommendation: 'Use the other tools, or ask the operator of the server to give each tool a name.'
+      recommendation: 'Use the other tools, or ask the operator of the server to correct these.'
     }
   ).toError()
 }

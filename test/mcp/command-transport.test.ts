@@ -84,7 +84,7 @@ t.test(
       t.match(
         tools.errors,
         lies === nulls
-          ? { 'a/local': { message: 'These tools of the server have no name and were skipped: number 1.' } }
+          ? { 'a/local': { message: /^These tools of the server have no name, .*: number 1\.$/ } }
           : {}
       )
     }

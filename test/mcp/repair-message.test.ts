@@ -136,6 +136,29 @@ t.test('a list is read in any form, and uncallable tools are reported', async t 
   )
 })
 
+t.test('a tool that declares an invalid header is not offered', async t => {
+  const listed = (properties: object, more: object = {}): number =>
+    repaired('tools/list', {
+      tools: [{ name: 'a', inputSchema: { type: 'object', properties, ...more } }]
+    }).leftOut.length
+  const region = { type: 'string', 'x-mcp-header': 'Region' }
+  const inner = { type: 'object', properties: { region } }
+  for (const properties of [{ region }, { inner }, { 'x-mcp-header': { type: 'string' } }]) {
+    t.equal(listed(properties), 0, JSON.stringify(properties))
+  }
+  for (const properties of [
+    { region: { ...region, type: 'number' } },
+    { region: { ...region, 'x-mcp-header': 'two words' } },
+    { region: { ...region, 'x-mcp-header': 1 } },
+    { region, other: { ...region, 'x-mcp-header': 'REGION' } },
+    { list: { type: 'array', items: region } },
+    { list: { type: 'array', items: inner } }
+  ]) {
+    t.equal(listed(properties), 1, JSON.stringify(properties))
+  }
+  t.equal(listed({}, { 'x-mcp-header': 'a' }), 1)
+})
+
 t.test('a tool result is read in any form', async t => {
   for (const given of [
     { content: [text('5')], isError: null, structuredContent: null, _meta: null },

@@ -38,6 +38,27 @@ t.test('servers named by callers are reached through the tools proxy', async t =
   t.equal(proxy.requests.length, tunnels, 'a server of the operator is reached directly')
 })
 
+t.test('a failed server is reported by any name', async t => {
+  const { errors } = await open(toolServers(t), {
+    mcp_servers: ['__proto__', 'constructor'].map(name => ({ name, url: 'http://10.0.0.1/mcp' }))
+  })
+  t.strictSame(Object.keys(errors), ['__proto__', 'constructor'])
+})
+
+t.test('nothing is printed about a server without tools', async t => {
+  const printed = t.capture(console, 'debug')
+  const introduction = {
+    protocolVersion: '2025-06-18',
+    capabilities: { prompts: {} },
+    serverInfo: { name: 'x', version: '1' }
+  }
+  const server = await startToolServer(t, { lies: { initialize: introduction } })
+  const { offered, errors } = await open(toolServers(t), { mcp_servers: server.url })
+  t.same(offered, [])
+  t.strictSame(errors, {})
+  t.same(printed(), [])
+})
+
 t.test('tools that only run as tasks are not offered', async t => {
   const tool = (name: string, taskSupport: string): object => ({
     name,

@@ -86,7 +86,7 @@ export class ChunkBuilder {
         this.#toolResults.push(event.result)
         return []
       case 'tool-servers-failed':
-        Object.assign(this.#serverErrors ??= {}, event.errors)
+        this.#serverErrors = { ...this.#serverErrors, ...event.errors } // with any name
         return []
       case 'answer-start':
         Object.assign(this.#template, traitsOf(event)) // of a provider that answered after the start was sent
