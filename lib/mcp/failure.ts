@@ -124,6 +124,21 @@ const explanations: ReadonlyArray<Explanation & { readonly matches: (failed: Fai
   },
   { matches: hasCode('REQUEST_TIMEOUT'), ...timeout },
   {
+    matches: hasCode('LIST_PAGINATION_EXCEEDED'),
+    message: 'The tool list of the tool server has too many pages.'
+  },
+  {
+    matches: hasCode('UNSUPPORTED_RESULT_TYPE', 'CAPABILITY_NOT_SUPPORTED', 'INPUT_REQUIRED_ROUNDS_EXCEEDED'),
+    message: 'The tool needs input from its user, or answers later. Neither is available here.',
+    recommendation: 'Use other tools, or leave this one out of `allowed_tools`.'
+  },
+  {
+    matches: ({ links }) => links.some(isUnknownVersion),
+    message: 'The tool server speaks a version of the MCP protocol that the gateway does not know.',
+    recommendation: 'Update the gateway, or use a server that speaks an earlier version as well.',
+    phaseOf: afterConnecting
+  },
+  {
     matches: hasCode(noAnswerCode),
     message: 'The tool server ended its answer without a result.',
     recommendation: tryLater
@@ -167,6 +182,11 @@ function explained (
     recommendation: recommendation && worded(recommendation),
     cause
   })
+}
+
+/** Detects an error of the client library that has no code. */
+function isUnknownVersion (link: unknown): boolean {
+  return String(property(link, 'message')).startsWith('Server\'s protocol version is not supported')
 }
 
 function codeOf (link: unknown): string {

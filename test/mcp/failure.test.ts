@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import t from 'tap'
+import { asFailure } from '../../lib/mcp/failure.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { call, open, toolServers } from '../support/tool-servers.ts'
 import type { AddressInfo } from 'node:net'
@@ -56,6 +57,32 @@ t.test('failing servers are reported with the phase and delay no call', async t 
   t.match(errors['inner'], { message: /not public/, recommendation: /allowed_hosts/ })
   t.match(errors['mute'], { message: /in time/ })
   t.notMatch(JSON.stringify(errors), /secret words|pass@/)
+})
+
+t.test('a server that cannot be used says why, and whether its address is right', async t => {
+  const unknown = { protocolVersion: '2099-01-01', capabilities: {}, serverInfo: { name: 'x', version: '1' } }
+  const later = await startToolServer(t, { lies: { initialize: unknown } })
+  const endless = await startToolServer(t, {
+    more: Array.from({ length: 60 }, (_, index) => `tool${index}`),
+    pageSize: 1
+  })
+  const { errors } = await open(toolServers(t), {
+    mcp_servers: [{ name: 'later', url: later.url }, { name: 'endless', url: endless.url }]
+  })
+  t.match(errors, {
+    later: { code: 'initialize', message: /a version of the MCP protocol that the gateway does not know/ },
+    endless: { code: 'list', message: 'The tool list of the tool server has too many pages.' }
+  })
+  for (const code of [
+    'UNSUPPORTED_RESULT_TYPE',
+    'CAPABILITY_NOT_SUPPORTED',
+    'INPUT_REQUIRED_ROUNDS_EXCEEDED'
+  ]) {
+    t.match(asFailure(Object.assign(new Error('of the client library'), { code }), 'call').toError(), {
+      code: 'call',
+      message: 'The tool needs input from its user, or answers later. Neither is available here.'
+    })
+  }
 })
 
 t.test('a port that HTTP clients block is reported as such', async t => {
