@@ -52,6 +52,29 @@ function namedEntries (tool: Record<string, unknown>, offered: OfferedNames): Ar
 }
 
 /**
+ * Returns the choice without tools that are missing, which a provider would refuse. A choice of one that is
+ * missing leaves it to the model; if none of the allowed tools is there, none may be called.
+ *
+ * @param choice with offered names
+ */
+export function availableToolChoice (choice: ToolChoice, isThere: (name: string) => boolean): ToolChoice {
+  if (typeof choice === 'string' || !('type' in choice)) return choice
+  switch (choice.type) {
+    case 'function':
+      return isThere(choice.function.name) ? choice : 'auto'
+    case 'tool':
+      return isThere(choice.name) ? choice : 'auto'
+    case 'allowed_tools': {
+      const { mode, tools } = choice.allowed_tools
+      const there = tools.filter(tool => isThere(String(property(tool['function'], 'name') ?? tool['name'])))
+      return there.length === 0 ? 'none' : { ...choice, allowed_tools: { mode, tools: there } }
+    }
+    default:
+      return choice
+  }
+}
+
+/**
  * Returns the tool choice for the turns after the first: a model forced to call a tool in every turn would
  * never answer.
  */

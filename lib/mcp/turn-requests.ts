@@ -3,7 +3,9 @@
  * each turn.
  */
 
-import { namedToolChoice, relaxToolChoice, type OfferedNames } from '../chat/tool-choice.ts'
+import {
+  availableToolChoice, namedToolChoice, relaxToolChoice, type OfferedNames
+} from '../chat/tool-choice.ts'
 import { toolKey } from '../chat/tool-names.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Message, ToolCall, UserPart } from '../../schemas/messages.ts'
@@ -23,11 +25,13 @@ export function offeredNames ({ offered }: OpenTools): ReadonlyMap<string, strin
   return new Map(offered.map(({ name, serverName, tool }) => [toolKey(serverName, tool.name), name]))
 }
 
-/** Adds the server tools; calls in earlier answers and the tool choice are renamed to the offered names. */
+/**
+ * Adds the server tools; calls in earlier answers and the tool choice are renamed to the offered names. If a
+ * server failed, the choice may be of its tools: the call goes on without them.
+ */
 export function withTools (request: ChatInput, open: OpenTools): ChatInput {
   const { tools, offered } = open
   const own = callerFunctions(request)
-  const choice = request.tool_choice
   const names: OfferedNames = {
     of: (wanted, server) =>
       own.has(wanted) && server === undefined
@@ -37,13 +41,17 @@ export function withTools (request: ChatInput, open: OpenTools): ChatInput {
           )?.name,
     all: server => offered.flatMap(({ name, serverName }) => (serverName === server ? name : []))
   }
+  const named = request.tool_choice && namedToolChoice(request.tool_choice, names)
+  const choice = named === undefined || Object.keys(open.errors).length === 0
+    ? named
+    : availableToolChoice(named, name => own.has(name) || open.byName.has(name))
   const { asWritten: _, originalInput, ...translated } = request
   return {
     ...translated,
     ...originalInput !== undefined && { originalInput: { positions: request, ...originalInput } },
     messages: withOfferedNames(request, open),
     ...tools.length > 0 && { tools: [...request.tools ?? [], ...tools] },
-    ...choice !== undefined && { tool_choice: namedToolChoice(choice, names) }
+    ...choice !== undefined && { tool_choice: choice }
   }
 }
 

@@ -35,6 +35,31 @@ t.test('server tools follow the tools of the caller', async t => {
   t.notOk('tools' in withTools(request(), { ...open, tools: [] }), 'no list where there is nothing in it')
 })
 
+t.test('without the tools of a failed server, the tool choice is one of the others', async t => {
+  const [offered] = open.offered
+  const failed: OpenTools = {
+    ...open,
+    byName: new Map(offered === undefined ? [] : [[offered.name, offered]]),
+    errors: { gone: { message: 'no', code: 'connect' } }
+  }
+  const choiceOf = (tool_choice: ChatInput['tool_choice'], from = failed): unknown =>
+    withTools(request({ tools: [own], tool_choice }), from).tool_choice
+  const named = (name: string) => ({ type: 'function' as const, function: { name } })
+  const allowed = (...names: string[]) => ({
+    type: 'allowed_tools' as const,
+    allowed_tools: { mode: 'required' as const, tools: names.map(named) }
+  })
+  t.same(choiceOf(named('search')), 'auto')
+  t.same(choiceOf({ server_label: 'gone', name: 'search' }), 'auto')
+  t.same(choiceOf({ type: 'tool', name: 'search' }), 'auto')
+  t.same(choiceOf(allowed('search', 'own')), allowed('own'))
+  t.same(choiceOf(allowed('search')), 'none')
+  for (const choice of ['required' as const, named('own'), named('srv__add'), allowed('own')]) {
+    t.same(choiceOf(choice), choice)
+  }
+  t.same(choiceOf(named('search'), { ...failed, errors: {} }), named('search'), 'the provider refuses it')
+})
+
 t.test('calls of earlier answers are renamed to the names their tools have now', async t => {
   const call = (id: string, name: string) => ({
     id,
