@@ -13,6 +13,7 @@ import { GatewayError } from '../core/errors.ts'
 import { parseText } from '../json/parse-text.ts'
 import { printText } from '../json/print-in-slices.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
+import { previousNotFound } from '../dialects/responses/stored-input.ts'
 import { isLong, LongTexts, storingMs } from './long-texts.ts'
 import { ResponseFrames } from './response-frames.ts'
 import { ResponseRoom } from './response-room.ts'
@@ -116,7 +117,8 @@ export class ResponseStore implements ResponseArchive {
    * Stores a response.
    *
    * @param lease of the process that owns it, if it is in progress
-   * @throws GatewayError `file_too_large`, `overloaded`
+   * @throws GatewayError `file_too_large`, `overloaded`; `invalid_value` if the response that it continues
+   *   was deleted meanwhile: nothing could continue this one
    */
   async keep (
     { keyId, previous, response, input, itemIds, origin, endUser, placeholders }: ResponseToKeep,
@@ -153,6 +155,10 @@ export class ResponseStore implements ResponseArchive {
       lease_until_ms: lease?.untilMs ?? 0
     }).onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst())
     if (inserted === undefined) return
+    if (previous !== undefined && !await this.#isStored(previous.id)) {
+      await this.#room.delete([response.id])
+      throw previousNotFound(previous.id)
+    }
     if (inPieces) {
       await this.#putPlaceholders(response.id, placeholders)
       const texts = {
@@ -173,6 +179,12 @@ export class ResponseStore implements ResponseArchive {
     }
     await this.conversations.noteItems(keyId, response.id, itemIds)
     await this.#makeRoom(keyId, response.id, sizeBytes + besideBytes)
+  }
+
+  /** Returns true for a response that has a row, which stays while another one continues it. */
+  async #isStored (id: string): Promise<boolean> {
+    return await this.#use(async () => await this.#query.selectFrom('responses').select('id')
+      .where('id', '=', id).executeTakeFirst()) !== undefined
   }
 
   async #putPlaceholders (id: string, placeholders: string | undefined): Promise<void> {

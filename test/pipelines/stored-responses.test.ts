@@ -50,7 +50,7 @@ async function gateway (
 
 async function start (
   t: Test,
-  script: Script | ((request: SeenRequest, number: number) => Script) = (_, number) => ({
+  script: Script | ((request: SeenRequest, number: number) => Script | Promise<Script>) = (_, number) => ({
     pieces: [chatAnswer(`answer ${number + 1}`)]
   }),
   parts: Partial<Settings> = {}
@@ -214,6 +214,17 @@ t.test('a deleted response remains part of conversations that continue it', asyn
     'nothing is left once nothing goes on from it'
   )
   t.strictSame(await database.query.selectFrom('response_items').select('item_id').execute(), [])
+})
+
+t.test('a response is not stored if the one it continues is deleted before its end', async t => {
+  const { client } = await start(t, async (_, number) => {
+    if (number === 1) await client.responses.delete(first.id)
+    return { pieces: [chatAnswer(`answer ${number + 1}`)] }
+  })
+  const first = await client.responses.create({ model, input: 'one' })
+  const second = await client.responses.create({ model, input: 'two', previous_response_id: first.id })
+  t.match(second, { status: 'completed', store: false, output: [{ content: [{ text: 'answer 2' }] }] })
+  await t.rejects(client.responses.retrieve(second.id), { message: /^404 / })
 })
 
 t.test('input items are listed in pages, with those of the previous conversation', async t => {

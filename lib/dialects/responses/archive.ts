@@ -79,6 +79,6 @@ export interface ResponseArchive {
     ids: readonly string[],
     takeMemory?: TakeMemory
   ) => Promise<ReadonlyMap<string, FoundItem>>
-  /** @throws GatewayError `file_too_large`, `overloaded` */
+  /** @throws GatewayError `file_too_large`, `overloaded`; `invalid_value` if what it continues is deleted */
   readonly keep: (response: ResponseToKeep) => Promise<void>
 }

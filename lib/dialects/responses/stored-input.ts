@@ -113,7 +113,8 @@ export function isReference (item: InputItem): boolean {
   )
 }
 
-function previousNotFound (id: string): GatewayError {
+/** Returns the error for a response that is to be continued and is not there. */
+export function previousNotFound (id: string): GatewayError {
   return new GatewayError('invalid_value', {
     param: 'previous_response_id',
     shownCode: 'previous_response_not_found',
