@@ -60,11 +60,11 @@ function adapterRead (name: string, change: (frame: string, index: number) => st
       for (const message of messages) reader.read(message, events)
       return events
     },
-    check: result => equal(textOf(result as ChatEvent[]), expectedText)
+    check: result => equal(answerText(result as ChatEvent[]), expectedText)
   }
 }
 
-function textOf (events: readonly ChatEvent[]): string {
+function answerText (events: readonly ChatEvent[]): string {
   return events.map(event => event.type === 'text-delta' ? event.text : '').join('')
 }
 

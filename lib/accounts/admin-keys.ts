@@ -7,6 +7,7 @@ import type { AdminKeyRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
 import { digestOf, newId, newToken } from './random-tokens.ts'
+import { jsonColumn } from '../stores/json-column.ts'
 
 export interface NewAdminKey {
   readonly name: string
@@ -45,7 +46,7 @@ export class AdminKeys {
       name,
       digest: digestOf(secret),
       role,
-      scopes: scopes === undefined ? null : JSON.stringify(scopes),
+      scopes: jsonColumn(scopes),
       created_by: createdBy,
       created_at_ms: Date.now(),
       expires_at_ms: expiresAtMs ?? null,

@@ -2,7 +2,7 @@
  * Holds what the admin API works with: one per process, whatever its configuration. Opened when first needed.
  */
 
-import { FairSemaphore } from '../async/fair-semaphore.ts'
+import { WorkQueue } from '../async/fair-semaphore.ts'
 import type { LiveConfiguration } from '../config/live-configuration.ts'
 import type { KeyStore } from '../keys/key-store.ts'
 import { ManagedKeys } from '../keys/managed-keys.ts'
@@ -21,7 +21,7 @@ export class Admin {
   readonly keys: ManagedKeys
   readonly reports: Reports
   /** Queues reports fairly: a user who requests many, or slow ones, does not delay others. */
-  readonly reportSlots: FairSemaphore
+  readonly reportSlots: WorkQueue
   readonly bodies: CallBodyStore
   /** Lists the names under which records may have an end user. */
   readonly namesOfEndUser: (endUser: string) => Promise<readonly string[]>
@@ -34,7 +34,7 @@ export class Admin {
     this.accounts = new Accounts(database)
     this.reports = new Reports(database)
     // The thread of SQLite computes one report at a time, and loses waiting ones if one takes too long.
-    this.reportSlots = new FairSemaphore(isSqlite(database) ? 1 : maxReports)
+    this.reportSlots = new WorkQueue(isSqlite(database) ? 1 : maxReports)
     this.bodies = new CallBodyStore(database)
     this.namesOfEndUser = async endUser => await recordedNames(database.query, endUser)
     this.keys = new ManagedKeys(keys, database.query, statementRunner(database, 'Keys'))

@@ -10,7 +10,6 @@ import { cancelledSpending, historyRows } from './import-history.ts'
 import { AuditLog, commandLineActor } from './audit-log.ts'
 import { newId } from './random-tokens.ts'
 import { defaultProject } from '../core/key.ts'
-import { listText } from '../keys/key-rows.ts'
 import { setFieldsOfRow } from '../keys/limiting-fields.ts'
 import { emptyRow } from '../stores/usage-columns.ts'
 import { importEndpoint } from '../stores/usage-rollups.ts'
@@ -24,6 +23,7 @@ import type {
   ImportedUser
 } from './imported-organisation.ts'
 import { maxNameLength } from '../../schemas/admin/common.ts'
+import { jsonColumn } from '../stores/json-column.ts'
 import type { Database, Within } from '../stores/database.ts'
 import type { ImportedRow, KeyRow, UsageRow } from '../stores/tables.ts'
 
@@ -156,9 +156,9 @@ class Import {
       const id = this.#idOf('project', sourceId) ?? newId('project')
       const row = byId.get(id)
       const values = {
-        models: listText(models),
-        stages: listText(stages) ?? row?.stages ?? null,
-        limits: limits === undefined ? null : JSON.stringify(limits)
+        models: jsonColumn(models),
+        stages: jsonColumn(stages) ?? row?.stages ?? null,
+        limits: jsonColumn(limits)
       }
       if (row === undefined) {
         await this.#query
@@ -334,11 +334,11 @@ class Import {
     presentStages: string | null
   ) {
     return {
-      stages: listText(stages) ?? presentStages,
-      endpoints: listText(endpoints),
-      models: listText(models),
-      mcp_servers: listText(mcpServers),
-      limits: limits === undefined ? null : JSON.stringify(limits),
+      stages: jsonColumn(stages) ?? presentStages,
+      endpoints: jsonColumn(endpoints),
+      models: jsonColumn(models),
+      mcp_servers: jsonColumn(mcpServers),
+      limits: jsonColumn(limits),
       expires_at_ms: expiresAtMs ?? null,
       project_id: project === undefined ? defaultProject : this.#idOf('project', project) ?? defaultProject
     }

@@ -9,6 +9,7 @@ import type { AuditRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
 import { newId } from './random-tokens.ts'
+import { jsonColumn } from '../stores/json-column.ts'
 
 /** Actors: users, admin keys, the command line. */
 export interface Actor {
@@ -87,17 +88,15 @@ export class AuditLog {
 
 /** Keeps only fields that differ. */
 function changes (before: object | undefined, after: object | undefined): Pick<AuditRow, 'before' | 'after'> {
-  if (before === undefined || after === undefined) return { before: printed(before), after: printed(after) }
+  if (before === undefined || after === undefined) {
+    return { before: jsonColumn(before), after: jsonColumn(after) }
+  }
   const differ = Object.keys({ ...before, ...after }).filter(
     name => JSON.stringify(Reflect.get(before, name)) !== JSON.stringify(Reflect.get(after, name))
   )
   const only = (from: object): object =>
     Object.fromEntries(differ.map(name => [name, Reflect.get(from, name) ?? null]))
-  return { before: printed(only(before)), after: printed(only(after)) }
-}
-
-function printed (value: object | undefined): string | null {
-  return value === undefined ? null : JSON.stringify(value)
+  return { before: jsonColumn(only(before)), after: jsonColumn(only(after)) }
 }
 
 function entryOf ({ before, after, ...row }: AuditRow): AuditEntry {

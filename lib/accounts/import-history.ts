@@ -41,14 +41,14 @@ export async function historyRows (
     .execute()
   const known = new Map(present.map(row => {
     const { from_ms: fromMs, key_id: keyId, model, provider, endpoint, calls } = row
-    return [nameOf(fromMs, [keyId, model, provider, endpoint]), { ...row, attempts: calls }]
+    return [rowKey(fromMs, [keyId, model, provider, endpoint]), { ...row, attempts: calls }]
   }))
   const names = Object.keys(columns) as Column[] // its keys are those
   const rows: UsageRow[] = []
   for (const [keyId, days] of histories) {
     for (const day of days) {
       const row = rowOf(keyId, day)
-      const before = known.get(nameOf(day.atMs, dimensionsOf(row)))
+      const before = known.get(rowKey(day.atMs, dimensionsOf(row)))
       const added = names.map(column => [column, day[columns[column]] - (before?.[column] ?? 0)] as const)
       if (!added.some(([, amount]) => amount > 0)) continue
       const amounts = Object.fromEntries(added)
@@ -103,6 +103,6 @@ function rowOf (keyId: string, { atMs, model, provider }: ImportedDay): UsageRow
   }
 }
 
-function nameOf (atMs: number, dimensions: readonly string[]): string {
+function rowKey (atMs: number, dimensions: readonly string[]): string {
   return JSON.stringify([atMs, ...dimensions])
 }

@@ -10,6 +10,7 @@ import type { ProjectRow, Tables } from '../stores/tables.ts'
 import type { UseStore } from '../stores/use-store.ts'
 import { beyond, pageOf, type PageOf, type PageRequest } from '../stores/pages.ts'
 import { newId } from './random-tokens.ts'
+import { jsonColumn } from '../stores/json-column.ts'
 
 export interface ProjectChanges {
   readonly name?: string | undefined
@@ -42,9 +43,9 @@ export class Projects {
           .values({
             id,
             name,
-            models: printed(models),
-            stages: printed(stages),
-            limits: printed(limits && toPartyLimits(limits)),
+            models: jsonColumn(models),
+            stages: jsonColumn(stages),
+            limits: jsonColumn(limits && toPartyLimits(limits)),
             created_at_ms: Date.now(),
             archived_at_ms: null
           })
@@ -61,9 +62,9 @@ export class Projects {
     const values = {
       id,
       ...name !== undefined && { name },
-      ...models !== undefined && { models: printed(models) },
-      ...stages !== undefined && { stages: printed(stages) },
-      ...limits !== undefined && { limits: printed(limits && toPartyLimits(limits)) }
+      ...models !== undefined && { models: jsonColumn(models) },
+      ...stages !== undefined && { stages: jsonColumn(stages) },
+      ...limits !== undefined && { limits: jsonColumn(limits && toPartyLimits(limits)) }
     }
     await this.#use(
       async () => await this.#query.updateTable('projects').set(values).where('id', '=', id).execute()
@@ -240,10 +241,6 @@ export class Projects {
 
 function nameTaken (): GatewayError {
   return new GatewayError('conflict', { param: 'name', message: 'Another project has this name.' })
-}
-
-function printed (value: object | null | undefined): string | null {
-  return value === undefined || value === null ? null : JSON.stringify(value)
 }
 
 interface CountedProject extends ProjectRow { readonly keys: number | null, readonly members: number | null }

@@ -39,7 +39,7 @@ export function emailChannel (
         from,
         to: [...to],
         subject: `[Headgate] ${printable(alert.message)}`,
-        text: textOf(alert),
+        text: emailText(alert),
         // The same in every attempt: email systems drop duplicates.
         messageId: `<${alert.id}@${from.slice(from.indexOf('@') + 1)}>`,
         headers: { 'X-Headgate-Event': alert.event, 'Auto-Submitted': 'auto-generated' },
@@ -63,7 +63,7 @@ function formsOf (user: string | undefined, password: string): string[] {
 }
 
 /** Names chosen by others must not begin a line. */
-function textOf ({ id, event, atMs, message, data }: Alert): string {
+function emailText ({ id, event, atMs, message, data }: Alert): string {
   const facts = Object.entries({ event, at: new Date(atMs).toISOString(), ...data, id }).map(
     ([name, value]) => `${name}: ${printable(typeof value === 'string' ? value : JSON.stringify(value))}`
   )

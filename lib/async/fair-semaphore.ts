@@ -5,7 +5,7 @@ import type { CallSignal } from '../core/call.ts'
  * running, in rotation. No owner gets a second slot while another waits for a first, and an owner with much
  * work does not delay the others. Where waiting must cost nothing, as before every request, use `Semaphore`.
  */
-export class FairSemaphore {
+export class WorkQueue {
   /** Waiting work by owner. An owner that has just been served goes to the end. */
   readonly #lines = new Map<string, Set<() => void>>()
   readonly #running = new Map<string, number>()

@@ -67,7 +67,7 @@ export class Semaphore {
   release (): void {
     this.#free++
     this.#inside--
-    if (this.#isServing) return // by one that was just served and has already finished
+    if (this.#isServing) return // called by a waiter that was just served and has already finished
     this.#isServing = true
     for (let waiter = this.#next(); waiter !== undefined; waiter = this.#next()) this.#admit(waiter)
     this.#isServing = false

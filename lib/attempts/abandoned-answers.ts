@@ -101,12 +101,12 @@ export class AbandonedAnswers {
   }
 
   #onCallerLeft (own: CallCancellation, record: CallRecord, reason: unknown): void {
-    const gone =
+    const hasLeft =
       reason instanceof GatewayError &&
       (reason.code === 'client_closed_request' || reason.code === 'client_too_slow')
     const { keyId } = record.caller
     const ofKey = [...this.#abandoned.values()].filter(answer => answer.record.caller.keyId === keyId).length
-    if (!gone || this.#abandoned.size + ofKey >= this.#bounds.answers) {
+    if (!hasLeft || this.#abandoned.size + ofKey >= this.#bounds.answers) {
       giveUp(own, record, reason)
       return
     }

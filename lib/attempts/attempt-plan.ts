@@ -148,9 +148,10 @@ export class AttemptPlan {
     return { route, waitMs: 0, isRetry: false, credentialIndex: this.#credentialFor(route) }
   }
 
-  #fallback (costs: boolean): PlannedAttempt | undefined {
+  /** @param takesFromBudget false if the last failure does not suggest overload */
+  #fallback (takesFromBudget: boolean): PlannedAttempt | undefined {
     for (let { value: route } = this.#candidates.next(); route; { value: route } = this.#candidates.next()) {
-      if (!costs || this.#state.retryBudget(route.providerId).take()) {
+      if (!takesFromBudget || this.#state.retryBudget(route.providerId).take()) {
         return this.#start({ route, attempts: 1 }, 0)
       }
       this.#options.onSkip(route, 'retry_budget_exhausted')

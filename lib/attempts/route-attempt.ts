@@ -17,8 +17,8 @@ export type UnusedRequest = Pick<WastedRequest, 'usage' | 'share'>
 
 /**
  * One attempt at a route, from its start to its outcome, which it records in the health of the route and in
- * the record of the call. `CallAttempts` and `hedgedAnswer` send its request,
- * call one of the `record…` methods, and then `release`.
+ * the record of the call. `CallAttempts` and `hedgedAnswer` send its request, call one of the `record…`
+ * methods, and then `release`.
  */
 export class RouteAttempt {
   readonly route: Route

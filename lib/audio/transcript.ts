@@ -31,10 +31,10 @@ const mediaTypes: Readonly<Record<TranscriptFormat, string>> = {
  */
 export function writeTranscript (transcript: Transcript, recording: RecordingInput): WrittenTranscript {
   const { format } = recording
-  return { mediaType: mediaTypes[format], text: textOf(transcript, recording) }
+  return { mediaType: mediaTypes[format], text: printTranscript(transcript, recording) }
 }
 
-function textOf (transcript: Transcript, recording: RecordingInput): string {
+function printTranscript (transcript: Transcript, recording: RecordingInput): string {
   const { text, segments, written } = transcript
   const { format } = recording
   if (written !== undefined && written === format) return text

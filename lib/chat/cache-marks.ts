@@ -59,11 +59,11 @@ function isOfUser ({ role }: { readonly role: string }): boolean {
 
 /** Tool servers list tools in any order, and another order would miss the cache. */
 function sortedByName (tools: readonly object[]): readonly object[] {
-  const sorted = tools.toSorted((a, b) => compare(nameOf(a), nameOf(b)))
+  const sorted = tools.toSorted((a, b) => compare(toolName(a), toolName(b)))
   return sorted.every((tool, index) => tool === tools[index]) ? tools : sorted
 }
 
-function nameOf (tool: object): string {
+function toolName (tool: object): string {
   return String(Reflect.get(tool, 'name') ?? Reflect.get(tool, 'mcp_server_name') ?? '')
 }
 

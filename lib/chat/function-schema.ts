@@ -194,9 +194,9 @@ function withItems (schema: Schema): Schema {
     const repaired = holdsSchema.has(keyword)
       ? inner(value)
       : holdsList.has(keyword)
-        ? listOf(value)
+        ? innerOfList(value)
         : holdsNamed.has(keyword)
-          ? namedOf(value)
+          ? innerOfNamed(value)
           : value
     if (repaired !== value) (fresh ??= { ...schema })[keyword] = repaired
   }
@@ -207,13 +207,13 @@ function inner (value: unknown): unknown {
   return isObject(value) ? withItems(value) : value
 }
 
-function listOf (value: unknown): unknown {
+function innerOfList (value: unknown): unknown {
   if (!isList(value)) return value
   const items = value.map(inner)
   return items.every((item, index) => item === value[index]) ? value : items
 }
 
-function namedOf (value: unknown): unknown {
+function innerOfNamed (value: unknown): unknown {
   if (!isObject(value)) return value
   const entries = Object.entries(value).map(([name, schema]) => [name, inner(schema)] as const)
   return entries.every(([name, schema]) => schema === value[name]) ? value : Object.fromEntries(entries)

@@ -36,10 +36,11 @@ function isContinuedBy (block: JsonObject, piece: JsonObject): boolean {
 function joined (block: JsonObject, piece: JsonObject): JsonObject {
   const field = splitFields.get(block['type']) ?? ''
   const given = Object.entries(piece).filter(([, value]) => value !== null)
-  return { ...block, ...Object.fromEntries(given), [field]: textOf(block, field) + textOf(piece, field) }
+  const text = fieldText(block, field) + fieldText(piece, field)
+  return { ...block, ...Object.fromEntries(given), [field]: text }
 }
 
-function textOf (detail: JsonObject, field: string): string {
+function fieldText (detail: JsonObject, field: string): string {
   const text = detail[field]
   return typeof text === 'string' ? text : ''
 }

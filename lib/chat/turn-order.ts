@@ -17,10 +17,10 @@ type TurnPart = typeof kinds[number]
 /** Records the order in which the parts of a turn come. */
 export class TurnOrder {
   readonly #parts: TurnPart[] = []
-  #thinkingIsFirst = true
+  #isThinkingFirst = true
 
   add (part: TurnPart, count = 1): void {
-    if (part === 'thinking' && count > 0 && (this.last ?? part) !== part) this.#thinkingIsFirst = false
+    if (part === 'thinking' && count > 0 && (this.last ?? part) !== part) this.#isThinkingFirst = false
     for (let added = 0; added < count; added++) this.#parts.push(part)
   }
 
@@ -30,7 +30,7 @@ export class TurnOrder {
 
   /** Returns the field of the message: none if all thinking stands at the beginning. */
   get field (): { readonly turn_order?: readonly TurnPart[] } {
-    return this.#thinkingIsFirst ? {} : { turn_order: this.#parts }
+    return this.#isThinkingFirst ? {} : { turn_order: this.#parts }
   }
 }
 

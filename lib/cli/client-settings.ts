@@ -56,10 +56,10 @@ export function clientSettings (env: Environment): ReadonlyMap<string, ClientSet
 function json (file: string, values: (gateway: Gateway) => JsonObject): ClientSettings {
   return {
     file,
-    print: gateway => printed(values(gateway)),
+    print: gateway => prettyJson(values(gateway)),
     merge: (content, gateway) => {
       const existing = parsed(content)
-      return existing && printed(merged(existing, values(gateway)))
+      return existing && prettyJson(merged(existing, values(gateway)))
     }
   }
 }
@@ -110,7 +110,7 @@ function mergeCodex (content: string, gateway: Gateway): string | undefined {
   return isSet ? undefined : `${codexDefaults(gateway)}${content.trimEnd()}\n\n${codexProvider(gateway)}`
 }
 
-function printed (value: JsonObject): string {
+function prettyJson (value: JsonObject): string {
   return `${JSON.stringify(value, null, 2)}\n`
 }
 

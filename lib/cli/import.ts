@@ -20,7 +20,7 @@ import {
 import { decryption, loadOpenBox } from '../import/litellm-decryption.ts'
 import { verdicts, type PlanRow } from '../import/plan.ts'
 import { variableIn } from '../import/secrets.ts'
-import { isEmpty, objectOrEmpty, textOf } from '../import/values.ts'
+import { isEmpty, objectOrEmpty } from '../import/values.ts'
 import { errorCode } from '../config/environment.ts'
 import { readTextFile } from '../net/read-regular-file.ts'
 import { replaceFile } from '../net/replace-file.ts'
@@ -30,7 +30,7 @@ import { serverAddress } from '../stores/postgres/server-address.ts'
 import { CommandError, type Terminal } from '../process/terminal.ts'
 import type { ImportedConfig } from '../import/imported-config.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
 
@@ -179,7 +179,7 @@ async function readTables (database: string, { env }: Terminal): Promise<Foreign
 
 /** Returns the key that LiteLLM encrypts with: the salt key, else the master key. */
 function saltKeyOf (file: JsonObject, { env }: Terminal): string {
-  const master = textOf(objectOrEmpty(file['general_settings'])['master_key'])
+  const master = nonEmptyText(objectOrEmpty(file['general_settings'])['master_key'])
   const variable = variableIn(master)
   const masterKey = variable === undefined ? master : env[variable]
   return env['LITELLM_SALT_KEY'] ?? masterKey ?? env['LITELLM_MASTER_KEY'] ?? ''

@@ -128,9 +128,9 @@ export class BodyQueue implements UpstreamBody, AsyncIterableIterator<Uint8Array
   /** Waits for the complete body: reading piece by piece costs three promises per piece. */
   buffer (maxBytes: number, hold?: (bytes: number) => void): Buffer | Promise<Buffer> {
     // Most bodies arrive with their head.
-    const isThere =
+    const isComplete =
       this.#hasEnded && this.#error === undefined && this.#sizeBytes <= Math.min(maxBytes, largeBytes)
-    if (!isThere) return this.#bufferLater({ maxBytes, hold })
+    if (!isComplete) return this.#bufferLater({ maxBytes, hold })
     hold?.(this.#sizeBytes)
     return this.#takeAll()
   }

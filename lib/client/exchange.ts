@@ -186,8 +186,10 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
 
   onResponseEnd (controller: Controller): void {
     if (this.#state !== 'open') return
-    const cut = this.#leftBytes === 0 ? undefined : this.#cutBy(controller)
-    if (cut !== undefined) return this.#fail(new GatewayError('upstream_stream_interrupted', { cause: cut }))
+    const truncation = this.#leftBytes === 0 ? undefined : this.#truncation(controller)
+    if (truncation !== undefined) {
+      return this.#fail(new GatewayError('upstream_stream_interrupted', { cause: truncation }))
+    }
     this.#finish()
     this.#connection?.release()
     this.#context.semaphore.release()
@@ -274,8 +276,11 @@ export class Exchange extends TimedMember implements RequestHandler, BodySource,
     this.#context.semaphore.release()
   }
 
-  /** undici reports truncated HTTP/2 responses as complete: returns why one is truncated. */
-  #cutBy ({ paused, rawTrailers }: Controller): string | undefined {
+  /**
+   * Returns why a response is truncated; `undefined` for a complete one. undici reports truncated HTTP/2
+   * responses as complete.
+   */
+  #truncation ({ paused, rawTrailers }: Controller): string | undefined {
     if (this.#leftBytes !== undefined) return 'the body is not as long as its header says'
     if (paused && Object.keys(rawTrailers ?? {}).length > 0) return 'trailers came before the body was read'
     return undefined

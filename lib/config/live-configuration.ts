@@ -3,7 +3,7 @@
 import { realpathSync, statSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import type { Configuration, ConfigurationCheck } from '../../schemas/admin/configuration.ts'
-import { FairSemaphore } from '../async/fair-semaphore.ts'
+import { WorkQueue } from '../async/fair-semaphore.ts'
 import { runInWorker } from '../async/run-in-worker.ts'
 import type { CallSignal } from '../core/call.ts'
 import { readTextFile } from '../net/read-regular-file.ts'
@@ -28,7 +28,7 @@ const maxReloads = 50
 /** Timeout for checking a draft, in milliseconds. The largest takes four seconds on a busy machine. */
 const checkMs = 20_000
 const checkLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 64 }
-const checks = new FairSemaphore(1)
+const checks = new WorkQueue(1)
 
 /** Who requested a check. */
 export interface Checker {

@@ -5,7 +5,7 @@
 
 import { Catalogue } from '../../schemas/catalogue.ts'
 import { parseIsoDate } from '../core/parse-iso-date.ts'
-import { isObject, property } from '../json/type-guards.ts'
+import { isObject, listOf, property } from '../json/type-guards.ts'
 import { builtInModels } from '../models/catalogue.ts'
 import { catalogueOf, isPriceMap } from '../models/price-map.ts'
 import { checkDocument } from './check-document.ts'
@@ -104,10 +104,6 @@ function checkDays ({ models, families }: Record<string, unknown>, report: Repor
     check(['models', index, 'price'], property(model, 'price'), 'as_of')
   }
   for (const [index, family] of listOf(families).entries()) check(['families', index], family, 'as_of')
-}
-
-function listOf (value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }
 
 function isPattern (source: string): boolean {

@@ -143,9 +143,9 @@ export function beginTurn (
 }
 
 /** Ends a turn. The usage is estimated if the provider did not report it. */
-export function endTurn (recorded: UsageFacts, reported: boolean): void {
+export function endTurn (recorded: UsageFacts, hasReported: boolean): void {
   const { openTurn } = recorded
-  if (reported || openTurn === undefined) return
+  if (hasReported || openTurn === undefined) return
   recorded.hasEstimatedTurns = true
   const requests = estimatedTurn(openTurn, recorded)
   noteUsage(recorded, sumOfUsage(requests), recorded.total, requests)

@@ -120,11 +120,11 @@ export function joinedContent (first: UserContent, second: UserContent): UserCon
 }
 
 function reminderOf ({ content }: SystemMessage): UserMessage {
-  return { role: 'user', content: `<system-reminder>\n${textOf(content)}\n</system-reminder>` }
+  return { role: 'user', content: `<system-reminder>\n${systemText(content)}\n</system-reminder>` }
 }
 
 function withSystemText (message: Message): Message {
-  return hasSystemParts(message) ? { ...message, content: textOf(message.content) } : message
+  return hasSystemParts(message) ? { ...message, content: systemText(message.content) } : message
 }
 
 function hasSystemParts (message: Message): message is SystemMessage {
@@ -132,7 +132,7 @@ function hasSystemParts (message: Message): message is SystemMessage {
 }
 
 /** Returns the text of a message, with parts separated by blank lines. */
-function textOf (content: SystemMessage['content']): string {
+function systemText (content: SystemMessage['content']): string {
   return typeof content === 'string' ? content : content.map(part => part.text).join('\n\n')
 }
 

@@ -8,7 +8,7 @@
 
 import { Worker } from 'node:worker_threads'
 import { abortable } from '../async/cancellation.ts'
-import { FairSemaphore } from '../async/fair-semaphore.ts'
+import { WorkQueue } from '../async/fair-semaphore.ts'
 import { isolated } from '../async/run-in-worker.ts'
 import type { CallSignal } from '../core/call.ts'
 import type { Excess, Text, TokenLimits } from './measure-inputs.ts'
@@ -46,7 +46,7 @@ export function createTokenCounter ({
   idleMs = 60_000,
   queueLength = 64
 }: TokenCounterOptions = {}): TokenCounter {
-  const turns = new FairSemaphore(1)
+  const turns = new WorkQueue(1)
   /** Waiting jobs, and the running one. */
   let open = 0
   let isClosed = false

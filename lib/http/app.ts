@@ -14,14 +14,14 @@ import { answerCalls, type AnswerHandler, type AnswerOptions, type CallBounds } 
 import { allowOrigins } from './cors.ts'
 import { NotFound } from './not-found.ts'
 import { OpenCalls } from './open-calls.ts'
-import { checkRequests, QueuedRequests } from './request-checks.ts'
+import { checkRequests, PipelinedRequests } from './request-checks.ts'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Endpoint } from '../core/endpoint.ts'
 
 export type { Middleware } from 'koa'
 
 export interface AppBounds extends CallBounds, AdmissionBounds {
-  /** Requests of one connection that may wait for an answer. */
+  /** Requests of one connection that may be unanswered at a time. */
   readonly pipelinedRequests: number
 }
 
@@ -62,7 +62,7 @@ export function createApp (options: AppOptions): App {
   let { bounds } = options
   const open = new OpenCalls()
   const admission = new Admission(bounds)
-  const pipelining = new QueuedRequests(bounds.pipelinedRequests)
+  const pipelining = new PipelinedRequests(bounds.pipelinedRequests)
   const answer = answerCalls({ options, bounds: () => bounds, admission, open })
   const route = (endpoints: readonly Endpoint[]): Middleware => nest([
     allowOrigins(corsOrigins, endpoints),
@@ -86,7 +86,7 @@ export function createApp (options: AppOptions): App {
       routes = route(next.endpoints)
       bounds = next.bounds
       admission.applyBounds(bounds)
-      pipelining.maxPipelined = bounds.pipelinedRequests
+      pipelining.maxUnanswered = bounds.pipelinedRequests
     },
     abortAll: reason => { for (const { abort } of open) abort(reason) }
   }

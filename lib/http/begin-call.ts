@@ -116,7 +116,7 @@ export function beginCall (
     signal,
     receivedAtMs: performance.now(),
     record,
-    callerBody: () => body.kept,
+    callerBody: () => body.callerBody,
     media: () => body.media,
     connection: readsConnection
       ? { address: socket.remoteAddress, encrypted: record.request.usesTls }
@@ -169,7 +169,7 @@ class CallBody {
   /** Absent while the call holds nothing. */
   admitted: CallResources | undefined
   media: MediaStrings | undefined
-  kept: ParsedText | undefined
+  callerBody: ParsedText | undefined
   #upload: OpenForm | undefined
   readonly #deps: CallBodyDeps
   readonly #expectsContinue: boolean
@@ -223,7 +223,7 @@ class CallBody {
   async #readJson ({ memory }: CallResources): Promise<unknown> {
     const { context, endpoint, bounds, signal, record } = this.#deps
     const { maxBodyBytes, largeField, keepsMedia = false, keepsBodiesFromBytes = Infinity } = endpoint
-    let keep: ((value: unknown) => ParsedText | undefined) | undefined
+    let callerBodyOf: ((value: unknown) => ParsedText | undefined) | undefined
     const value = await readJson(requestBody(context), {
       maxBytes: maxBodyBytes,
       maxTextBytes: Math.min(bounds.jsonBodyBytes, maxBodyBytes),
@@ -237,7 +237,7 @@ class CallBody {
       record,
       onRead: (pieces, text) => {
         if (record.request.bodyBytes >= keepsBodiesFromBytes && !isLargeRequest(record.request)) {
-          keep = value => ParsedText.of(value, pieces, text)
+          callerBodyOf = value => ParsedText.of(value, pieces, text)
         }
       },
       mediaOf: keepsMedia ? bytes => {
@@ -247,7 +247,7 @@ class CallBody {
       } : undefined,
       largeField
     })
-    this.kept = keep?.(value)
+    this.callerBody = callerBodyOf?.(value)
     return value
   }
 }

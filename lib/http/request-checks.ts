@@ -68,7 +68,7 @@ const phrases: ReadonlyMap<number, string> = new Map([
 
 /** Returns middleware that limits the requests waiting on each connection, and checks every other request. */
 export function checkRequests (
-  pipelining: QueuedRequests,
+  pipelining: PipelinedRequests,
   allowsHost: (header: string) => boolean,
   answer: AnswerHandler
 ): Middleware {
@@ -79,7 +79,7 @@ export function checkRequests (
       return Promise.resolve()
     }
     const refusal =
-      decision === 'refuse' ? tooManyPipelined(pipelining.maxPipelined) : refusalOf(context, allowsHost)
+      decision === 'refuse' ? tooManyPipelined(pipelining.maxUnanswered) : refusalOf(context, allowsHost)
     return refusal === undefined ? next() : answer(context, refusal)
   }
 }
@@ -91,28 +91,29 @@ function tooManyPipelined (limit: number): GatewayError {
 }
 
 /**
- * Counts the requests that wait behind an open one, by connection.
+ * Limits the unanswered requests of each connection: those that a caller sends without waiting for replies.
  *
  * Node.js hands over every request of a read together: 64 KiB hold two thousand `GET /livez`, each of which
  * would become a call. The first request above the limit is refused, and its connection ends with that
  * reply; later requests are dropped.
  */
-export class QueuedRequests {
-  /** Answers that a connection may wait for. */
-  maxPipelined: number
+export class PipelinedRequests {
+  /** Requests that may be unanswered at a time, including the one that is being answered. */
+  maxUnanswered: number
+  /** Requests that wait behind the one that is being answered. */
   readonly #waiting = new WeakMap<Socket, number>()
   /** Connections with a refused request: they end with that reply. */
   readonly #refused = new WeakSet<Socket>()
 
-  constructor (maxPipelined: number) {
-    this.maxPipelined = maxPipelined
+  constructor (maxUnanswered: number) {
+    this.maxUnanswered = maxUnanswered
   }
 
   /** Decides about a request that waits behind another one. */
   admit ({ socket }: IncomingMessage, response: ServerResponse): 'serve' | 'refuse' | 'drop' {
     if (this.#refused.has(socket)) return 'drop'
     const waiting = this.#waiting.get(socket) ?? 0
-    if (waiting + 1 >= this.maxPipelined) {
+    if (waiting + 1 >= this.maxUnanswered) {
       this.#refused.add(socket)
       response.setHeader('connection', 'close')
       socket.pause()

@@ -14,7 +14,7 @@ import { modelAt, serving } from './bifrost-routes.ts'
 import { readBifrostBudget, type BifrostBudget } from './bifrost-budgets.ts'
 import { spreadSpending } from './litellm-budgets.ts'
 import { parseIsoDate } from '../core/parse-iso-date.ts'
-import { isEmpty, listOf, amountOf, objectOrEmpty, textOf } from './values.ts'
+import { isEmpty, amountOf, objectOrEmpty } from './values.ts'
 import { variableIn } from './secrets.ts'
 import type {
   ImportedKey,
@@ -23,7 +23,7 @@ import type {
   ImportedSpending
 } from '../accounts/imported-organisation.ts'
 import type { PartyLimits } from '../core/key.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 export interface BifrostAccess {
   readonly organisation: ImportedOrganisation
@@ -110,7 +110,10 @@ class AccessReader {
   #parties (kind: PartyKind): Party[] {
     const section = sections[kind]
     return listOf(this.#governance[section]).map(objectOrEmpty).map((row, index) => ({
-      kind, id: textOf(row['id']) ?? textOf(row['name']) ?? '', row, path: `governance.${section}[${index}]`
+      kind,
+      id: nonEmptyText(row['id']) ?? nonEmptyText(row['name']) ?? '',
+      row,
+      path: `governance.${section}[${index}]`
     }))
   }
 
@@ -123,9 +126,9 @@ class AccessReader {
     const models = this.#readModels(row, path)
     const mcpServers = this.#readServers(row, path)
     const owner = owners.find(({ kind, id: own }) => row[`${kind}_id`] === own)
-    const expiresAtMs = parseIsoDate(textOf(row['expires_at']) ?? '')
+    const expiresAtMs = parseIsoDate(nonEmptyText(row['expires_at']) ?? '')
     plan.noteFields(path, ['id', 'name'], 'exact', 'names it')
-    const project = owner === undefined ? 'the file has no such owner' : `in the project ${nameOf(owner)}`
+    const project = owner === undefined ? 'the file has no such owner' : `in the project ${partyName(owner)}`
     plan.noteFields(path, ['team_id', 'customer_id'], owner === undefined ? 'manual' : 'exact', project)
     plan.note(`${path}.is_active`, 'exact', row['is_active'] === false ? 'revoked' : 'it works')
     plan.note(`${path}.expires_at`, 'exact', 'the time at which it expires')
@@ -133,7 +136,7 @@ class AccessReader {
     plan.note(`${path}.value`, 'exact', 'by its digest: it still works')
     return [{
       digest: createHash('sha256').update(value).digest('base64'),
-      name: nameOf(party),
+      name: partyName(party),
       ...value.length >= minHintedLength && { hint: `…${value.slice(-4)}` },
       models,
       ...mcpServers !== undefined && { mcpServers },
@@ -149,7 +152,7 @@ class AccessReader {
   /** Returns the key itself, which may be in a variable. */
   #valueOf (given: unknown, path: string): string | undefined {
     const { plan, env } = this.#options
-    const text = textOf(given)
+    const text = nonEmptyText(given)
     const variable = variableIn(text, bifrostReferences)
     const value = variable === undefined ? text : env[variable]
     if (value !== undefined && value !== '' && !value.startsWith('vault.')) return value
@@ -176,7 +179,7 @@ class AccessReader {
       ofKeys.reduce((sum, each) => sum + (each.fromMs >= fromMs ? each.nanoUsd : 0), 0)
     return {
       sourceId,
-      name: nameOf(party),
+      name: partyName(party),
       ...limits !== undefined && { limits },
       createdAtMs: nowMs,
       members: [],
@@ -192,7 +195,7 @@ class AccessReader {
 
   #readProviderConfig (config: JsonObject, path: string): readonly string[] {
     const { plan, providers } = this.#options
-    const name = textOf(config['provider']) ?? ''
+    const name = nonEmptyText(config['provider']) ?? ''
     const all = providers.accounts.get(name)
     if (all === undefined) {
       plan.note(path, 'unsupported', `no provider here serves ${name}`)
@@ -234,7 +237,7 @@ class AccessReader {
     const { plan, servers, openServers } = this.#options
     const granted = listOf(row['mcp_configs']).map(objectOrEmpty).flatMap((config, index) => {
       const at = `${path}.mcp_configs[${index}]`
-      const slug = servers.get(textOf(config['mcp_client_name']) ?? String(config['mcp_client_id']))
+      const slug = servers.get(nonEmptyText(config['mcp_client_name']) ?? String(config['mcp_client_id']))
       const tools = listOf(config['tools_to_execute']).map(String)
       if (slug === undefined) {
         plan.note(at, 'unsupported', 'the file has no such tool server')
@@ -272,7 +275,7 @@ class AccessReader {
   #budgetsOf ({ kind, id, row, path }: Party): BifrostBudget[] {
     const { plan, nowMs } = this.#options
     const ids = [row['budget_id'], ...listOf(row['budget_ids'])]
-    const named = new Set(ids.flatMap(each => textOf(each) ?? []))
+    const named = new Set(ids.flatMap(each => nonEmptyText(each) ?? []))
     plan.noteFields(path, ['budget_id', 'budget_ids'], 'exact', 'see the line of the budget')
     plan.note(`${path}.calendar_aligned`, 'exact', 'periods of its budgets')
     const own = placed(row['budgets'], `${path}.budgets`)
@@ -289,7 +292,7 @@ class AccessReader {
 
   #ratesOf ({ row, path }: Party): { readonly amounts: PartyLimits, readonly isNothing: boolean } {
     const { plan } = this.#options
-    const id = textOf(row['rate_limit_id'])
+    const id = nonEmptyText(row['rate_limit_id'])
     const index = listOf(this.#governance['rate_limits'])
       .findIndex(limit => objectOrEmpty(limit)['id'] === id)
     const amounts: Record<string, number> = {}
@@ -303,7 +306,7 @@ class AccessReader {
     const at = `governance.rate_limits[${index}]`
     for (const [unit, member, what] of rates) {
       const amount = amountOf(limit[`${unit}_max_limit`])
-      const duration = textOf(limit[`${unit}_reset_duration`]) ?? '1m'
+      const duration = nonEmptyText(limit[`${unit}_reset_duration`]) ?? '1m'
       const isMinute = duration === '1m' || duration === '60s'
       if (amount === undefined) continue
       if (amount < 1) isNothing = true
@@ -372,8 +375,8 @@ function placed (
   return listOf(list).map((entry, index) => ({ entry: objectOrEmpty(entry), at: `${path}[${index}]` }))
 }
 
-function nameOf ({ row, id }: Party): string {
-  return textOf(row['name']) ?? id
+function partyName ({ row, id }: Party): string {
+  return nonEmptyText(row['name']) ?? id
 }
 
 /** Returns the identifier of an owner in the store, whatever the form of its id. */

@@ -3,9 +3,9 @@
 import { budgetText, type Budget } from '../core/key.ts'
 import { parseIsoDate } from '../core/parse-iso-date.ts'
 import { periodAt, windowOfBudget } from '../limits/windows.ts'
-import { amountOf, textOf } from './values.ts'
+import { amountOf } from './values.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 import type { Verdict } from './plan.ts'
 
 export interface BifrostBudget {
@@ -44,10 +44,10 @@ export function readBifrostBudget (
   { path, isAligned, nowMs }: BudgetOrigin
 ): BifrostBudget | undefined {
   const amount = amountOf(row['max_limit'])
-  const duration = textOf(row['reset_duration']) ?? ''
+  const duration = nonEmptyText(row['reset_duration']) ?? ''
   const every = lengthOf(duration)
   if (amount === undefined || every === undefined) return undefined
-  const resetMs = parseIsoDate(textOf(row['last_reset']) ?? '')
+  const resetMs = parseIsoDate(nonEmptyText(row['last_reset']) ?? '')
   const isKnown = !Number.isNaN(resetMs)
   const per = isAligned ? calendar[duration] : undefined
   const from = isKnown ? new Date(resetMs).toISOString().replace(/\.\d+Z$/, 'Z') : someBeginning

@@ -10,8 +10,8 @@ import { readBifrostNames } from './bifrost-routes.ts'
 import { ImportPlan } from './plan.ts'
 import { ImportedSecrets } from './secrets.ts'
 import { freeSlug, plainArguments, toolServerSlug } from './imported-tool-servers.ts'
-import { isEmpty, isPlainAddress, listOf, milliseconds, objectOrEmpty, textOf } from './values.ts'
-import { isContainer, isObject, type JsonObject } from '../json/type-guards.ts'
+import { isEmpty, isPlainAddress, milliseconds, objectOrEmpty } from './values.ts'
+import { isContainer, isObject, listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
 import type { ImportedConfig } from './imported-config.ts'
 
@@ -75,8 +75,8 @@ function withPlainReferences (value: unknown): unknown {
     const entries = Object.entries(value).map(([name, entry]) => [name, withPlainReferences(entry)] as const)
     return Object.fromEntries(entries)
   }
-  const text = textOf(variable) ?? textOf(ref) ?? textOf(own) ?? ''
-  const isEnv = isVariable === true || type === 'env' || textOf(variable) !== undefined
+  const text = nonEmptyText(variable) ?? nonEmptyText(ref) ?? nonEmptyText(own) ?? ''
+  const isEnv = isVariable === true || type === 'env' || nonEmptyText(variable) !== undefined
   return isEnv && !text.startsWith('env.') ? `env.${text}` : text
 }
 
@@ -110,17 +110,17 @@ class ToolServers {
   }
 
   #read (entry: JsonObject, path: string, { plan, secrets }: BifrostDeps): void {
-    const name = textOf(entry['name']) ?? textOf(entry['client_id']) ?? 'server'
+    const name = nonEmptyText(entry['name']) ?? nonEmptyText(entry['client_id']) ?? 'server'
     const tools = listOf(entry['tools_to_execute']).map(String)
-    const auth = textOf(entry['auth_type']) ?? 'none'
-    const [url, stdio] = [textOf(entry['connection_string']), objectOrEmpty(entry['stdio_config'])]
+    const auth = nonEmptyText(entry['auth_type']) ?? 'none'
+    const [url, stdio] = [nonEmptyText(entry['connection_string']), objectOrEmpty(entry['stdio_config'])]
     const left = leftOut(entry, { tools, auth, url })
     if (left !== undefined) {
       plan.note(path, left === 'off' || left.startsWith('no tool') ? 'exact' : 'manual', left)
       return
     }
     const slug = freeSlug(toolServerSlug('bifrost', name), this.servers)
-    for (const key of [name, textOf(entry['client_id']) ?? name]) this.slugs.set(key, slug)
+    for (const key of [name, nonEmptyText(entry['client_id']) ?? name]) this.slugs.set(key, slug)
     const isOpen = entry['allow_by_default'] ?? entry['allow_on_all_virtual_keys']
     if (isOpen === true) this.open.push(slug)
     const headers = secrets.referAll(entry['headers'], `mcp_${name}`, `${path}.headers`)
@@ -131,7 +131,7 @@ class ToolServers {
     this.servers[slug] = {
       ...url === undefined
         ? {
-            command: textOf(stdio['command']) ?? '',
+            command: nonEmptyText(stdio['command']) ?? '',
             ...args.length > 0 && { args },
             ...!isEmpty(env) && { env }
           }
@@ -222,7 +222,7 @@ function readPlugins (file: JsonObject, { plan, secrets }: BifrostDeps): JsonObj
   const sections: Record<string, unknown> = {}
   for (const [index, plugin] of listOf(file['plugins']).map(objectOrEmpty).entries()) {
     const path = `plugins[${index}]`
-    const name = textOf(plugin['name']) ?? ''
+    const name = nonEmptyText(plugin['name']) ?? ''
     const [verdict, note] = pluginNotes[name] ?? otherPlugin
     if (plugin['enabled'] === false) plan.note(path, 'exact', 'off')
     else if (name === 'otel') {
@@ -244,7 +244,7 @@ function readTelemetry (
 ): JsonObject | undefined {
   const profiles = listOf(config['profiles']).map(objectOrEmpty)
   const profile = profiles[0] ?? config
-  const endpoint = textOf(profile['collector_url']) ?? ''
+  const endpoint = nonEmptyText(profile['collector_url']) ?? ''
   if (profile['protocol'] !== 'http' || profiles.length > 1 || !isPlainAddress(endpoint)) {
     plan.note(path, 'manual', 'set `telemetry.otlp.endpoint` to a collector by HTTP: docs/telemetry.md')
     return undefined

@@ -3,22 +3,13 @@
  * address and serve the same models; otherwise one per such group.
  */
 
-import {
-  entriesOf,
-  isEmpty,
-  isPlainAddress,
-  listOf,
-  milliseconds,
-  amountOf,
-  objectOrEmpty,
-  textOf
-} from './values.ts'
+import { entriesOf, isEmpty, isPlainAddress, milliseconds, amountOf, objectOrEmpty } from './values.ts'
 import { unknownAddress, type ImportedProvider } from './imported-config.ts'
 import { litellmProviders, type ProviderRow } from '../models/litellm-providers.ts'
 import { variableIn, type ImportedSecrets, type ReferenceStyle } from './secrets.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { ImportPlan, Verdict } from './plan.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 export const bifrostReferences: ReferenceStyle = {
   pattern: /^env\.([A-Za-z_]\w*)$/,
@@ -173,7 +164,7 @@ export class BifrostProviders {
 
   #readKey (provider: ProviderEntry, key: JsonObject, path: string, groups: Map<string, KeyGroup>): void {
     const { plan, secrets } = this.#deps
-    const name = textOf(key['name']) ?? 'key'
+    const name = nonEmptyText(key['name']) ?? 'key'
     const models = key['models'] === undefined ? undefined : this.allowed(key['models'])
     if (key['enabled'] === false || models?.length === 0) {
       plan.note(path, 'exact', key['enabled'] === false ? 'off: left out' : 'serves no model: left out')
@@ -213,7 +204,7 @@ export class BifrostProviders {
     ] as const
     for (const [field, map] of maps) {
       for (const [name, target] of entriesOf(map)) {
-        const model = textOf(target) ?? textOf(objectOrEmpty(target)['model_id'])
+        const model = nonEmptyText(target) ?? nonEmptyText(objectOrEmpty(target)['model_id'])
         if (model === undefined) continue
         aliases.set(name, model)
         const at = `${path}.${field}.${name}`
@@ -223,7 +214,7 @@ export class BifrostProviders {
         plan.noteFields(at, descriptions, 'approximate', 'only a description')
       }
     }
-    const served = textOf(objectOrEmpty(key['vllm_key_config'])['model_name'])
+    const served = nonEmptyText(objectOrEmpty(key['vllm_key_config'])['model_name'])
     if (served !== undefined) {
       for (const name of models ?? []) aliases.set(name, served)
       const at = `${path}.vllm_key_config.model_name`
@@ -236,18 +227,18 @@ export class BifrostProviders {
   /** Returns the kind, address and version of the server of a key. */
   #addressed ({ entry, row, path: at }: ProviderEntry, key: JsonObject, path: string): ImportedProvider {
     const { plan } = this.#deps
-    const network = textOf(objectOrEmpty(entry['network_config'])['base_url'])
+    const network = nonEmptyText(objectOrEmpty(entry['network_config'])['base_url'])
     let address = row.baseUrl
     if (network !== undefined) address = this.#address(network, row, `${at}.network_config.base_url`)
     for (const [section, field] of addressFields) {
-      const own = textOf(objectOrEmpty(key[section])[field])
+      const own = nonEmptyText(objectOrEmpty(key[section])[field])
       if (own !== undefined) address = this.#address(own, row, `${path}.${section}.${field}`)
     }
     if (address === undefined && row.kind === 'azure-openai') {
       plan.note(path, 'manual', 'set `base_url` of the provider: the key has no `endpoint`')
       address = unknownAddress
     }
-    const version = textOf(objectOrEmpty(key['azure_key_config'])['api_version'])
+    const version = nonEmptyText(objectOrEmpty(key['azure_key_config'])['api_version'])
     plan.note(`${path}.azure_key_config.api_version`, 'exact', '`options.api_version` of the provider')
     const isOther = network !== undefined && row.kind === 'openai' &&
       !/^https:\/\/api\.openai\.com\b/.test(network)
@@ -343,13 +334,13 @@ export class BifrostProviders {
 
   #proxy (proxy: JsonObject, name: string, path: string): Partial<ImportedProvider> {
     const { plan, secrets, env } = this.#deps
-    const type = textOf(proxy['type'])
+    const type = nonEmptyText(proxy['type'])
     if (type === undefined) return {}
     if (type === 'none' || type === 'environment') {
       plan.note(path, 'exact', type === 'none' ? '`proxy: none`' : 'that of HTTPS_PROXY or HTTP_PROXY')
       return type === 'none' ? { proxy: 'none' } : {}
     }
-    const url = textOf(proxy['url']) ?? ''
+    const url = nonEmptyText(proxy['url']) ?? ''
     const address = env[variableIn(url, bifrostReferences) ?? ''] ?? url
     const origin = isPlainAddress(address) ? new URL(address).origin : undefined
     if (type !== 'http' || origin === undefined) {
@@ -359,7 +350,7 @@ export class BifrostProviders {
     }
     plan.noteFields(path, ['type', 'url'], 'exact', '`proxy`')
     plan.note(`${path}.ca_cert_pem`, 'manual', certificateInFile)
-    const [user, password] = [textOf(proxy['username']), textOf(proxy['password'])]
+    const [user, password] = [nonEmptyText(proxy['username']), nonEmptyText(proxy['password'])]
     const isPlain = [user, password].every(text => variableIn(text, bifrostReferences) === undefined)
     const credentials = isPlain && user !== undefined
       ? secrets.refer(`${user}:${password ?? ''}`, `${name}_proxy`, `${path}.username`)
@@ -411,7 +402,7 @@ export class BifrostProviders {
 
 /** Returns the row of a provider by its name, or by the provider that a custom one resembles. */
 function rowOf (name: string, custom: JsonObject): ProviderRow | undefined {
-  const row = providerRows.get(textOf(custom['base_provider_type']) ?? name)
+  const row = providerRows.get(nonEmptyText(custom['base_provider_type']) ?? name)
   return typeof row === 'string' ? litellmProviders.get(row) : row
 }
 

@@ -3,10 +3,10 @@
  * distributes among the providers that have them, and the simple ones of its routing rules.
  */
 
-import { listOf, amountOf, objectOrEmpty, textOf } from './values.ts'
+import { amountOf, objectOrEmpty } from './values.ts'
 import type { Account, BifrostProviders } from './bifrost-providers.ts'
 import type { ImportPlan } from './plan.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 interface WeightedModel {
   readonly model: string
@@ -111,7 +111,7 @@ function virtualProviders (file: JsonObject): readonly VirtualProvider[] {
 function providerShares (file: JsonObject, plan: ImportPlan): ReadonlyMap<string, number> {
   const shares = new Map<string, number>()
   for (const { config, path } of virtualProviders(file)) {
-    const [provider, weight] = [textOf(config['provider']), amountOf(config['weight'])]
+    const [provider, weight] = [nonEmptyText(config['provider']), amountOf(config['weight'])]
     if (provider === undefined || weight === undefined) continue
     const share = shares.get(provider) ?? weight
     shares.set(provider, share)
@@ -136,7 +136,7 @@ function readRules (
   const placeOf = ({ rule }: { readonly rule: JsonObject }): number => amountOf(rule['priority']) ?? 0
   const inOrder = rules.toSorted((a, b) => placeOf(a) - placeOf(b))
   for (const { rule, path } of inOrder) {
-    const name = namesModel.exec(textOf(rule['cel_expression']) ?? '')?.[2]
+    const name = namesModel.exec(nonEmptyText(rule['cel_expression']) ?? '')?.[2]
     const isSimple = (rule['scope'] ?? 'global') === 'global' && rule['chain_rule'] !== true
     if (rule['enabled'] === false) plan.note(path, 'exact', 'off')
     else if (name === undefined || !isSimple) {
@@ -162,10 +162,10 @@ function ruleTargets (
 ): readonly WeightedModel[] | string {
   const targets: WeightedModel[] = []
   for (const entry of listOf(rule['targets']).map(objectOrEmpty)) {
-    const provider = textOf(entry['provider'])
+    const provider = nonEmptyText(entry['provider'])
     if (provider === undefined) return 'a target names no provider'
-    const pinned = textOf(entry['provider_key_name']) ?? textOf(entry['key_id'])
-    const model = textOf(entry['model']) ?? name
+    const pinned = nonEmptyText(entry['provider_key_name']) ?? nonEmptyText(entry['key_id'])
+    const model = nonEmptyText(entry['model']) ?? name
     const account = accounts.get(provider)?.find(({ keys }) => keys.some(key => key.name === pinned))
     if (!accounts.has(provider)) return `no provider of the file is ${provider}`
     targets.push({

@@ -1,9 +1,9 @@
 /** Records the outcome for each column of an imported database. */
 
 import { verdicts, type PlanRow, type Verdict } from './plan.ts'
-import { isEmpty, listOf, amountOf, objectOrEmpty, textOf } from './values.ts'
+import { isEmpty, amountOf, objectOrEmpty } from './values.ts'
 import { parseIsoDate } from '../core/parse-iso-date.ts'
-import { isContainer, type JsonObject } from '../json/type-guards.ts'
+import { isContainer, listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 /** The outcome for a column, with the reason. */
 export type ColumnNote = readonly [verdict: Verdict, note: string]
@@ -66,7 +66,7 @@ export class TableRow {
   }
 
   text (column: string): string | undefined {
-    return textOf(this.#row[column])
+    return nonEmptyText(this.#row[column])
   }
 
   number (column: string): number | undefined {
@@ -82,7 +82,7 @@ export class TableRow {
   }
 
   texts (column: string): readonly string[] {
-    return this.list(column).flatMap(value => textOf(value) ?? [])
+    return this.list(column).flatMap(value => nonEmptyText(value) ?? [])
   }
 
   /** Returns Unix milliseconds: Prisma stores times in UTC, without a zone. */

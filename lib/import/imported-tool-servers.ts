@@ -1,6 +1,6 @@
 /** Reads what the tool servers of all gateways have in common. */
 
-import { listOf } from './values.ts'
+import { listOf } from '../json/type-guards.ts'
 import type { ImportPlan } from './plan.ts'
 
 /** Returns the name here of another gateway's tool server, unless it is taken. */

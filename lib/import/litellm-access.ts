@@ -9,7 +9,7 @@ import { countedColumns, readLimits, type ReadLimits } from './litellm-limits.ts
 import { endpointsOf, type ModelScopes, type RouteScope } from './litellm-scopes.ts'
 import { ImportedTags } from './litellm-tags.ts'
 import { TableRow, type ColumnNote, type ColumnPlan } from './column-plan.ts'
-import { entriesOf, isEmpty, listOf, objectOrEmpty, textOf } from './values.ts'
+import { entriesOf, isEmpty, objectOrEmpty } from './values.ts'
 import { normalEmail } from '../accounts/users.ts'
 import type {
   ImportedDay,
@@ -20,7 +20,7 @@ import type {
   ImportedUser
 } from '../accounts/imported-organisation.ts'
 import type { Role } from '../../schemas/admin/common.ts'
-import { isContainer, type JsonObject } from '../json/type-guards.ts'
+import { isContainer, listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 export interface AccessOptions {
   readonly rows: ReadonlyMap<string, readonly JsonObject[]>
@@ -184,7 +184,7 @@ class AccessReader {
 
   #rows (table: string, ...names: readonly string[]): TableRow[] {
     return (this.#options.rows.get(table) ?? []).map((row, index) => {
-      const name = names.map(column => textOf(row[column])).find(text => text !== undefined)
+      const name = names.map(column => nonEmptyText(row[column])).find(text => text !== undefined)
       return new TableRow(this.#options.plan, table, row, name ?? `row ${index + 1}`)
     })
   }
@@ -279,7 +279,9 @@ class AccessReader {
     row.note('members', ...memberNote)
     row.note('admins', ...adminNote)
     row.note('blocked', 'exact', 'its keys are revoked')
-    const named = members.flatMap(member => textOf(member['user_id']) ?? textOf(member['user_email']) ?? [])
+    const named = members.flatMap(
+      member => nonEmptyText(member['user_id']) ?? nonEmptyText(member['user_email']) ?? []
+    )
     return this.#project(row, {
       kind: 'team',
       id,

@@ -10,8 +10,8 @@ import { dayMs } from '../core/day.ts'
 import { budgetText, type Budget } from '../core/key.ts'
 import { periodAt, isTimeZone, windowOfBudget } from '../limits/windows.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
-import { objectOrEmpty, textOf } from './values.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { objectOrEmpty } from './values.ts'
+import { nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 import type { Verdict } from './plan.ts'
 
 /** When periods end. */
@@ -44,8 +44,8 @@ export function budgetClock (document: JsonObject, nowMs: number): BudgetClock {
   const { timezone, budget_reset_time: resetTime } = objectOrEmpty(document['litellm_settings'])
   return {
     nowMs,
-    timeZone: textOf(timezone) ?? 'UTC',
-    endsAtMidnight: /^0?0(?::00){0,2}$/.test(textOf(resetTime) ?? '0')
+    timeZone: nonEmptyText(timezone) ?? 'UTC',
+    endsAtMidnight: /^0?0(?::00){0,2}$/.test(nonEmptyText(resetTime) ?? '0')
   }
 }
 

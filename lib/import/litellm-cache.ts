@@ -1,8 +1,8 @@
 /** Converts LiteLLM's cache to `cache.answers`. */
 
-import { amountOf, objectOrEmpty, textOf } from './values.ts'
+import { amountOf, objectOrEmpty } from './values.ts'
 import type { ImportPlan } from './plan.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 /** LiteLLM's caches for equal requests. Its other caches look for similar requests. */
 const exactKinds: ReadonlySet<string> = new Set(['local', 'redis'])
@@ -16,7 +16,7 @@ export function readCache (file: JsonObject, plan: ImportPlan): JsonObject | und
     return undefined
   }
   const params = objectOrEmpty(settings['cache_params'])
-  const kind = textOf(params['type']) ?? 'local'
+  const kind = nonEmptyText(params['type']) ?? 'local'
   if (!exactKinds.has(kind)) {
     for (const field of ['cache', 'cache_params']) {
       plan.note(`litellm_settings.${field}`, 'unsupported', `${kind}: answers are cached for equal requests only`)

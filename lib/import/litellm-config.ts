@@ -12,19 +12,10 @@ import { readTelemetry } from './litellm-telemetry.ts'
 import { settingNotes } from './litellm-notes.ts'
 import { ImportPlan, type PlanRow, type Verdict } from './plan.ts'
 import { ImportedSecrets, variableIn } from './secrets.ts'
-import {
-  entriesOf,
-  isEmpty,
-  isPlainAddress,
-  listOf,
-  milliseconds,
-  amountOf,
-  objectOrEmpty,
-  textOf
-} from './values.ts'
+import { entriesOf, isEmpty, isPlainAddress, milliseconds, amountOf, objectOrEmpty } from './values.ts'
 import { freeSlug, plainArguments, toolServerSlug } from './imported-tool-servers.ts'
 import type { ImportedConfig } from './imported-config.ts'
-import { isContainer, isObject, type JsonObject } from '../json/type-guards.ts'
+import { isContainer, isObject, listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 import { fillPattern, isPattern, patternFinder } from '../models/name-patterns.ts'
 
 export interface ImportedLitellm extends ImportedConfig {
@@ -185,7 +176,7 @@ class LitellmRouting {
     this.#models = models
     this.#plan = plan
     const router = objectOrEmpty(file['router_settings'])
-    const wanted = textOf(router['routing_strategy']) ?? 'simple-shuffle'
+    const wanted = nonEmptyText(router['routing_strategy']) ?? 'simple-shuffle'
     const [strategy, verdict] = strategies.get(wanted) ?? ['weighted', 'unsupported']
     this.#strategy = strategy
     plan.note('router_settings.routing_strategy', verdict, `\`strategy: ${strategy}\` of the routes`)

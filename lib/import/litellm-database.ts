@@ -11,8 +11,8 @@ import { toolServerSlug } from './imported-tool-servers.ts'
 import type { ImportedConfig } from './imported-config.ts'
 import { ModelScopes } from './litellm-scopes.ts'
 import { litellmColumns, otherTables } from './litellm-tables.ts'
-import { entriesOf, isEmpty, listOf, objectOrEmpty, textOf } from './values.ts'
-import { isContainer, isObject, type JsonObject } from '../json/type-guards.ts'
+import { entriesOf, isEmpty, objectOrEmpty } from './values.ts'
+import { isContainer, isObject, listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 import type { ImportedOrganisation } from '../accounts/imported-organisation.ts'
 import type { ForeignTables, SummedTable } from '../stores/postgres/read-foreign-tables.ts'
 
@@ -55,7 +55,8 @@ export function importLitellmDatabase (
     guardsOf: imported.guardsOf,
     clock
   })
-  const tokens = (tables.rows.get('LiteLLM_VerificationToken') ?? []).map(row => textOf(row['token']) ?? '')
+  const keys = tables.rows.get('LiteLLM_VerificationToken') ?? []
+  const tokens = keys.map(row => nonEmptyText(row['token']) ?? '')
   noteHistory(tables.rows, new Set(tokens), plan)
   for (const table of tables.others) {
     const name = table.slice(tablePrefix.length)
@@ -107,7 +108,7 @@ class DocumentReader {
 
   #read (table: string, ...names: readonly string[]): TableRow[] {
     return (this.#rows.get(table) ?? []).map((row, index) => {
-      const name = names.map(column => textOf(row[column])).find(text => text !== undefined)
+      const name = names.map(column => nonEmptyText(row[column])).find(text => text !== undefined)
       return new TableRow(this.#plan, table, row, name ?? `row ${index + 1}`)
     })
   }

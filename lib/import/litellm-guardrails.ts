@@ -1,13 +1,13 @@
 /** Converts LiteLLM's guardrails to guards, if a guard does the same; others are left to a person. */
 
 import type { LitellmModels } from './litellm-models.ts'
-import { entriesOf, isEmpty, isPlainAddress, listOf, amountOf, objectOrEmpty, textOf } from './values.ts'
+import { entriesOf, isEmpty, isPlainAddress, amountOf, objectOrEmpty } from './values.ts'
 import { builtInNames } from '../guards/built-in-patterns.ts'
 import { boundedPattern } from '../text/bounded-pattern.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import type { ImportPlan, Verdict } from './plan.ts'
 import type { ImportedSecrets } from './secrets.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 export interface GuardrailDeps {
   readonly plan: ImportPlan
@@ -95,7 +95,7 @@ export function readGuardrails (list: readonly unknown[], deps: GuardrailDeps): 
   const guardsOf = new Map<string, readonly string[]>()
   const stages = list.flatMap((entry, index) => {
     const params = objectOrEmpty(objectOrEmpty(entry)['litellm_params'])
-    const given = textOf(objectOrEmpty(entry)['guardrail_name']) ?? `guardrail-${index + 1}`
+    const given = nonEmptyText(objectOrEmpty(entry)['guardrail_name']) ?? `guardrail-${index + 1}`
     const path = `guardrails[${index}]`
     const entries = readGuardrail({ path, name: given, params, deps }, names)
     if (entries.length > 0) guardsOf.set(given, entries.map(stage => String(stage['name'])))
@@ -106,7 +106,7 @@ export function readGuardrails (list: readonly unknown[], deps: GuardrailDeps): 
 
 function readGuardrail (guardrail: Guardrail, names: Set<string>): JsonObject[] {
   const { path, name, params, deps: { plan } } = guardrail
-  const kind = textOf(params['guardrail']) ?? 'it'
+  const kind = nonEmptyText(params['guardrail']) ?? 'it'
   const read = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
   const modes = [params['mode'] ?? []].flat().map(String)
   const seen = modes.flatMap(mode => points.get(mode) === undefined ? [] : [points.get(mode) ?? ['request']])
@@ -144,7 +144,7 @@ function freeName (wanted: string, names: Set<string>): string {
 
 function readPresidio ({ params, deps: { plan }, path }: Guardrail): Made | string {
   const address = (field: string): string | undefined => {
-    const text = textOf(params[field])
+    const text = nonEmptyText(params[field])
     return text !== undefined && isPlainAddress(text) ? withoutTrailingSlashes(text) : undefined
   }
   const [analyzer, anonymizer] = ['presidio_analyzer_api_base', 'presidio_anonymizer_api_base'].map(address)
@@ -154,7 +154,7 @@ function readPresidio ({ params, deps: { plan }, path }: Guardrail): Made | stri
   if (params['output_parse_pii'] === true) {
     plan.note(`${path}.litellm_params.output_parse_pii`, 'manual', 'see masking in docs/guards.md')
   }
-  const language = textOf(params['presidio_language'])
+  const language = nonEmptyText(params['presidio_language'])
   const score = amountOf(objectOrEmpty(params['presidio_score_thresholds'])['ALL'])
   const common = {
     use: 'presidio',
@@ -180,13 +180,13 @@ function readPresidio ({ params, deps: { plan }, path }: Guardrail): Made | stri
 function readModeration ({ params, deps: { models } }: Guardrail): Made | string {
   const provider = [...models.providers].find(([, { kind }]) => kind === 'openai')?.[0]
   if (provider === undefined) return 'add it by hand: no model of the file is of OpenAI, whose key it needs'
-  const model = textOf(params['model']) ?? 'omni-moderation-latest'
+  const model = nonEmptyText(params['model']) ?? 'omni-moderation-latest'
   const note = 'with the key of the models'
   return { verdict: 'exact', note, stages: [{ use: 'moderation', model: `${provider}/${model}` }] }
 }
 
 function readGeneric ({ params, path, name, deps: { plan, secrets } }: Guardrail): Made | string {
-  const base = textOf(params['api_base'])
+  const base = nonEmptyText(params['api_base'])
   if (base === undefined || !isPlainAddress(base)) return 'add it by hand, with the address of its service'
   const url = base.endsWith(genericPath) ? base : `${withoutTrailingSlashes(base)}${genericPath}`
   const key = secrets.refer(params['api_key'], `${name}_key`, `${path}.litellm_params.api_key`)
@@ -217,14 +217,14 @@ function readFilter ({ params }: Guardrail): Made | string {
   const found: Array<{ readonly action: unknown, readonly pattern: unknown }> = []
   for (const entry of listOf(params['patterns']).map(objectOrEmpty)) {
     const ours = patternNames.get(String(entry['pattern_name']))
-    const match = textOf(entry['pattern'])
+    const match = nonEmptyText(entry['pattern'])
     const pattern = match === undefined ? ours : ownPattern(entry['name'] ?? 'pattern', match, found.length)
-    const shown = textOf(entry['pattern_name']) ?? match ?? 'one of its patterns'
+    const shown = nonEmptyText(entry['pattern_name']) ?? match ?? 'one of its patterns'
     if (pattern === undefined) return `add it by hand: ${shown} has no counterpart`
     found.push({ action: entry['action'], pattern })
   }
   for (const entry of listOf(params['blocked_words']).map(objectOrEmpty)) {
-    const word = textOf(entry['keyword'])
+    const word = nonEmptyText(entry['keyword'])
     if (word === undefined) continue
     const escaped = word.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
     const pattern = ownPattern('word', `(?i)${escaped}`, found.length)

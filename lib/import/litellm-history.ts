@@ -4,11 +4,11 @@
  */
 
 import { parseIsoDate } from '../core/parse-iso-date.ts'
-import { amountOf, textOf } from './values.ts'
+import { amountOf } from './values.ts'
 import { litellmProviders } from '../models/litellm-providers.ts'
 import type { ColumnPlan } from './column-plan.ts'
 import type { ImportedDay } from '../accounts/imported-organisation.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 import type { SummedTable } from '../stores/postgres/read-foreign-tables.ts'
 
 const sums = {
@@ -39,7 +39,7 @@ export function readHistory (
   for (const table of historyTables.keys()) {
     const seen = new Set<string>()
     for (const row of rows.get(table) ?? []) {
-      const [date = '', key = ''] = [textOf(row['date']), textOf(row['api_key'])]
+      const [date = '', key = ''] = [nonEmptyText(row['date']), nonEmptyText(row['api_key'])]
       const atMs = parseIsoDate(date)
       const dayOfKey = `${date} ${key}`
       if (!/^\d{4}-\d\d-\d\d$/.test(date) || Number.isNaN(atMs) || complete.has(dayOfKey)) continue
@@ -62,7 +62,7 @@ export function noteHistory (
   plan: ColumnPlan
 ): void {
   for (const table of historyTables.keys()) {
-    const keys = (rows.get(table) ?? []).map(row => textOf(row['api_key']) ?? '')
+    const keys = (rows.get(table) ?? []).map(row => nonEmptyText(row['api_key']) ?? '')
     const gone = new Set(keys.filter(key => !tokens.has(key)))
     if (keys.length > gone.size) {
       const note = 'by day, key and model; errors and tags stay there'
@@ -77,10 +77,10 @@ export function noteHistory (
 
 function readDay (row: JsonObject, atMs: number): ImportedDay {
   const amount = (column: string): number => Math.round(amountOf(row[column]) ?? 0)
-  const provider = textOf(row['custom_llm_provider']) ?? ''
+  const provider = nonEmptyText(row['custom_llm_provider']) ?? ''
   const kind = litellmProviders.get(provider)
   const prefix = kind === undefined || kind.baseUrl !== undefined ? provider : kind.kind
-  const model = textOf(row['model']) ?? 'unknown'
+  const model = nonEmptyText(row['model']) ?? 'unknown'
   const isPrefixed = prefix === '' || model.startsWith(`${prefix}/`)
   const bare = model.startsWith(`${provider}/`) ? model.slice(provider.length + 1) : model
   return {

@@ -2,7 +2,8 @@
 
 import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } from './litellm-budgets.ts'
 import { parseIsoDate } from '../core/parse-iso-date.ts'
-import { isEmpty, amountOf, objectOrEmpty, textOf } from './values.ts'
+import { isEmpty, amountOf, objectOrEmpty } from './values.ts'
+import { nonEmptyText } from '../json/type-guards.ts'
 import type { TableRow } from './column-plan.ts'
 import type { ImportedSpending } from '../accounts/imported-organisation.ts'
 import type { PartyLimits } from '../core/key.ts'
@@ -109,9 +110,9 @@ function mainBudgets (row: TableRow, { shared }: LimitSources): BudgetAt[] {
 /** Returns the budgets with separate amounts and periods. */
 function otherBudgets (row: TableRow, { spentIn }: LimitSources): BudgetAt[] {
   return row.list('budget_limits').map(objectOrEmpty).flatMap(entry => {
-    const [amount, duration] = [amountOf(entry['max_budget']), textOf(entry['budget_duration'])]
+    const [amount, duration] = [amountOf(entry['max_budget']), nonEmptyText(entry['budget_duration'])]
     if (amount === undefined || duration === undefined) return []
-    const resetAtMs = parseIsoDate(textOf(entry['reset_at']) ?? '')
+    const resetAtMs = parseIsoDate(nonEmptyText(entry['reset_at']) ?? '')
     return [{
       column: 'budget_limits' as const,
       amount,

@@ -7,14 +7,14 @@ import type { BudgetClock } from './litellm-budgets.ts'
 import { ImportPlan, type Verdict } from './plan.ts'
 import { litellmProviders, splitModel, type ProviderRow } from '../models/litellm-providers.ts'
 import { variableIn, type ImportedSecrets } from './secrets.ts'
-import { isEmpty, isPlainAddress, listOf, milliseconds, amountOf, objectOrEmpty, textOf } from './values.ts'
+import { isEmpty, isPlainAddress, milliseconds, amountOf, objectOrEmpty } from './values.ts'
 import { unknownAddress, type ImportedProvider } from './imported-config.ts'
 import { kinds } from '../providers/kinds.ts'
 import { explain } from '../validation/explain.ts'
 import { ModelSettings } from '../../schemas/chat.ts'
 import { priceOf } from '../models/price-map.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 /** A model at a provider, one of those behind a `model_name`. */
 export interface Deployment {
@@ -141,7 +141,7 @@ export class LitellmModels {
 
   #readModel (entry: JsonObject, path: string): void {
     const given = objectOrEmpty(entry['litellm_params'])
-    const credential = textOf(given['litellm_credential_name'])
+    const credential = nonEmptyText(given['litellm_credential_name'])
     const known = credential === undefined ? {} : this.#credentials.get(credential)
     const params = this.#withVariables({ ...known, ...given }, `${path}.litellm_params`)
     if (known === undefined) {
@@ -165,7 +165,7 @@ export class LitellmModels {
       this.#plan.note(path, 'unsupported', `${spaced}: names have no spaces here, so give it another one`)
       return
     }
-    const [prefix, model] = splitModel(wanted, textOf(params['custom_llm_provider']))
+    const [prefix, model] = splitModel(wanted, nonEmptyText(params['custom_llm_provider']))
     const row = litellmProviders.get(prefix)
     if (row === undefined) {
       const why = prefix === '' ? 'write it as `provider/model`' : `no provider here serves \`${prefix}/…\``
@@ -203,7 +203,7 @@ export class LitellmModels {
     const found = plainParams.flatMap((field): Array<[string, unknown]> => {
       const variable = variableIn(params[field])
       if (variable === undefined) return []
-      const value = textOf(this.#env[variable])
+      const value = nonEmptyText(this.#env[variable])
       if (value !== undefined) return [[field, value]]
       if (/^(?:model|api_base|base_url)$/.test(field)) return []
       const note = `set ${variable} and import again, or write its value here`
@@ -233,7 +233,7 @@ export class LitellmModels {
     const printed = JSON.stringify([settings, address.source])
     let id = this.#bySettings.get(printed)
     if (id === undefined) {
-      const name = nameOf(prefix, row, settings)
+      const name = providerName(prefix, row, settings)
       id = name
       for (let number = 2; this.providers.has(id) || this.#reserved.has(id); number++) {
         id = `${name}-${number}`
@@ -254,7 +254,7 @@ export class LitellmModels {
     const address = own ?? row.baseUrl
     const isOther = own !== undefined && row.kind === 'openai' && !isOpenAi(own)
     const settings: ImportedProvider = { kind: isOther ? 'openai-compatible' : row.kind }
-    const name = nameOf(prefix, row, { ...settings, ...address !== undefined && { base_url: address } })
+    const name = providerName(prefix, row, { ...settings, ...address !== undefined && { base_url: address } })
     const key = this.#secrets.refer(params['api_key'], `${name}_api_key`, `${path}.api_key`)
     const organization = this.#secrets.refer(
       params['organization'],
@@ -278,7 +278,7 @@ export class LitellmModels {
       if (seconds > 0) settings.timeouts = { ...settings.timeouts, [to]: milliseconds(seconds) }
       note(field, `\`timeouts.${to}\` of the provider`)
     }
-    const version = textOf(params['api_version'])
+    const version = nonEmptyText(params['api_version'])
     if (version !== undefined && row.kind === 'azure-openai') settings.options = { api_version: version }
     note('api_version', row.kind === 'azure-openai' ? '`options.api_version` of the provider' : 'not needed')
     return settings
@@ -287,8 +287,8 @@ export class LitellmModels {
   #address (row: ProviderRow, params: JsonObject, path: string): Address {
     const { kind, addressVariable: usual = '', baseUrl } = row
     const field = params['api_base'] === undefined ? 'base_url' : 'api_base'
-    const given = textOf(params[field])
-    const text = given ?? textOf(this.#env[usual])
+    const given = nonEmptyText(params[field])
+    const text = given ?? nonEmptyText(this.#env[usual])
     if (text !== undefined && isPlainAddress(text)) {
       this.#plan.note(`${path}.${field}`, 'exact', '`base_url` of the provider')
       return { url: withoutTrailingSlashes(text) }
@@ -343,11 +343,11 @@ export class LitellmModels {
 
 /** Returns the name of a model; names that are numbers count as text. */
 function nameIn (value: unknown): string | undefined {
-  return typeof value === 'number' ? String(value) : textOf(value)
+  return typeof value === 'number' ? String(value) : nonEmptyText(value)
 }
 
 /** Names a provider: by its kind if it is that service, otherwise by its prefix or its host. */
-function nameOf (
+function providerName (
   prefix: string,
   row: ProviderRow,
   { kind, base_url: address = '' }: ImportedProvider

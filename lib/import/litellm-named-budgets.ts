@@ -4,8 +4,8 @@ import { fromPartyLimits } from '../keys/party-limits.ts'
 import { TableRow, type ColumnPlan } from './column-plan.ts'
 import { readBudget, type BudgetClock, type LitellmBudget, type ReadBudget } from './litellm-budgets.ts'
 import type { ImportPlan } from './plan.ts'
-import { amountOf, objectOrEmpty, textOf } from './values.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { amountOf, objectOrEmpty } from './values.ts'
+import { nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 /** Budgets that the database has. */
 export interface StoredBudgets {
@@ -27,7 +27,7 @@ export function readStoredBudgets (
   clock: BudgetClock
 ): StoredBudgets {
   const table = (name: string, column: string): TableRow[] => (rows.get(name) ?? []).map(
-    row => new TableRow(plan, name, row, textOf(row[column]) ?? '')
+    row => new TableRow(plan, name, row, nonEmptyText(row[column]) ?? '')
   )
   const budgets = new Map(table('LiteLLM_BudgetTable', 'budget_id').map(row => [row.name, budgetOf(row)]))
   const tags = table('LiteLLM_TagTable', 'tag_name').flatMap(row => {
@@ -35,7 +35,7 @@ export function readStoredBudgets (
     if (budget === undefined || row.name === '' || row.name.length > maxTagLength) return []
     return [{ tag: row.name, ...entryOf(readBudget(budget, clock)) }]
   })
-  const id = textOf(objectOrEmpty(document['litellm_settings'])['max_end_user_budget_id'])
+  const id = nonEmptyText(objectOrEmpty(document['litellm_settings'])['max_end_user_budget_id'])
   return { tags, endUser: id === undefined ? undefined : budgets.get(id) }
 }
 
@@ -96,7 +96,7 @@ export function readModelBudget (
     plan.noteFields(path, fields, 'unsupported', 'a budget must be for exactly one model')
     return undefined
   }
-  const read = readBudget({ amount, duration: textOf(params['budget_duration']), spent: 0 }, clock)
+  const read = readBudget({ amount, duration: nonEmptyText(params['budget_duration']), spent: 0 }, clock)
   plan.noteFields(
     path,
     fields,

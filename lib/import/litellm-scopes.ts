@@ -1,9 +1,9 @@
 /** Reads what keys of LiteLLM may use: models by names and groups, endpoints by addresses. */
 
-import { entriesOf, listOf, objectOrEmpty, textOf } from './values.ts'
+import { entriesOf, objectOrEmpty } from './values.ts'
 import { isPattern, patternFinder } from '../models/name-patterns.ts'
 import { endpointNames } from '../../schemas/endpoints.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { listOf, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 const allModels: ReadonlySet<string> = new Set(['all-proxy-models', 'all-team-models', '*'])
 const noModels = 'no-default-models'
@@ -29,16 +29,16 @@ export class ModelScopes {
    */
   constructor (file: JsonObject, models: unknown) {
     const entries = listOf(file['model_list']).map(objectOrEmpty)
-    this.#names = [...new Set(entries.flatMap(entry => textOf(entry['model_name']) ?? []))]
+    this.#names = [...new Set(entries.flatMap(entry => nonEmptyText(entry['model_name']) ?? []))]
     for (const entry of entries) {
-      const name = textOf(entry['model_name'])
+      const name = nonEmptyText(entry['model_name'])
       for (const group of listOf(objectOrEmpty(entry['model_info'])['access_groups'])) {
         if (name === undefined) continue
         this.#groups.set(String(group), [...this.#groups.get(String(group)) ?? [], name])
       }
     }
     for (const [name, entry] of entriesOf(models)) {
-      const target = textOf(objectOrEmpty(entry)['alias'])
+      const target = nonEmptyText(objectOrEmpty(entry)['alias'])
       if (name.includes('*') && target !== undefined) this.#targets.set(name, target)
     }
   }

@@ -1,9 +1,9 @@
 /** Converts LiteLLM's callback `otel` to `telemetry.otlp`. */
 
-import { isPlainAddress, objectOrEmpty, textOf } from './values.ts'
+import { isPlainAddress, objectOrEmpty } from './values.ts'
 import type { ImportPlan } from './plan.ts'
 import type { ImportedSecrets } from './secrets.ts'
-import type { JsonObject } from '../json/type-guards.ts'
+import { nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 
 /** Exporters that speak OTLP over HTTP; LiteLLM treats `console` as one if there is an address. */
 const protocols: ReadonlyMap<string, string> = new Map([
@@ -27,7 +27,8 @@ export function readTelemetry (
   const settings = objectOrEmpty(objectOrEmpty(file['callback_settings'])['otel'])
   const variables = objectOrEmpty(file['environment_variables'])
   const valueOf = (field: string, ...names: readonly string[]): string | undefined =>
-    textOf(settings[field]) ?? names.map(name => textOf(variables[name])).find(text => text !== undefined)
+    nonEmptyText(settings[field]) ??
+    names.map(name => nonEmptyText(variables[name])).find(text => text !== undefined)
   const endpoint = valueOf('endpoint', 'OTEL_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT')
   const exporter = valueOf('exporter', 'OTEL_EXPORTER', 'OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'otlp_http'
   const protocol = protocols.get(exporter)

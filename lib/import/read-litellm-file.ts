@@ -2,8 +2,7 @@
 
 import { dirname, resolve } from 'node:path'
 import { readDocument } from '../config/config-document.ts'
-import { isObject, type JsonObject } from '../json/type-guards.ts'
-import { listOf } from './values.ts'
+import { isObject, listOf, type JsonObject } from '../json/type-guards.ts'
 
 /**
  * Returns the entries of a file, its merge keys (`<<`) replaced by what they refer to. Lists of an included

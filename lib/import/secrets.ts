@@ -1,8 +1,7 @@
 /** Finds references to variables and secrets in the configuration of another gateway. */
 
 import { litellmProviders } from '../models/litellm-providers.ts'
-import { isContainer, type JsonObject } from '../json/type-guards.ts'
-import { textOf } from './values.ts'
+import { isContainer, nonEmptyText, type JsonObject } from '../json/type-guards.ts'
 import type { ImportPlan } from './plan.ts'
 
 /** How a configuration refers to variables. */
@@ -54,7 +53,7 @@ export class ImportedSecrets {
    * @param path of the entry, for the plan
    */
   refer (value: unknown, name: string, path: string): string | undefined {
-    const text = textOf(value)
+    const text = nonEmptyText(value)
     if (text === undefined) return undefined
     const variable = variableIn(text, this.#style)
     if (variable !== undefined) {

@@ -2,10 +2,6 @@
 
 import { isObject, type JsonObject } from '../json/type-guards.ts'
 
-export function textOf (value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
-}
-
 /** Returns a number of at least 0, which may be written as text. */
 export function amountOf (value: unknown): number | undefined {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
@@ -18,10 +14,6 @@ export function objectOrEmpty (value: unknown): JsonObject {
 
 export function entriesOf (value: unknown): Array<[string, unknown]> {
   return Object.entries(objectOrEmpty(value))
-}
-
-export function listOf (value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }
 
 export function isEmpty (object: object): boolean {

@@ -20,6 +20,11 @@ export function isList (value: unknown): value is readonly unknown[] {
   return Array.isArray(value)
 }
 
+/** Returns the value as a list; an empty one for anything else. */
+export function listOf (value: unknown): readonly unknown[] {
+  return isList(value) ? value : []
+}
+
 /** Returns the value as an object, or `undefined`. */
 export function objectOf (value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined
@@ -38,6 +43,11 @@ export function property (value: unknown, name: string): unknown {
 /** Returns the value as a non-empty string, or `undefined`. */
 export function nonEmptyText (value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Returns a string as it is, and any other value as JSON; `undefined` becomes an empty string. */
+export function stringOrJson (value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value) ?? ''
 }
 
 /** Converts a JSON value to a string. `String` throws for an object with a member named `toString`. */

@@ -70,7 +70,7 @@ export function openPromptInjection ({
         throw error
       })
       end([usedBy(events, request, model)])
-      const answer = textOf(events)
+      const answer = answerText(events)
       // A text may try to suppress the verdict, so only this word alone lets it pass.
       const passes = answer.includes(words.none) && !answer.includes(words.found)
       return passes ? {} : { refusal: 'it looks like prompt injection', findings: 1 }
@@ -112,7 +112,7 @@ function charactersOf (messages: ChatInput['messages']): number {
   return messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0)
 }
 
-function textOf (events: readonly ChatEvent[]): string {
+function answerText (events: readonly ChatEvent[]): string {
   return events.map(event => event.type === 'text-delta' ? event.text : '').join('')
 }
 
@@ -120,7 +120,7 @@ function textOf (events: readonly ChatEvent[]): string {
 function usedBy (events: readonly ChatEvent[], { messages }: ChatInput, modelId: string): JudgeRequest {
   const usage = events.findLast(event => event.type === 'usage')?.usage
   return usage === undefined
-    ? { modelId, usage: estimate(messages, textOf(events)), isEstimated: true }
+    ? { modelId, usage: estimate(messages, answerText(events)), isEstimated: true }
     : { modelId, usage: capParts(usage), isEstimated: false }
 }
 

@@ -119,11 +119,6 @@ export function listedKey (row: KeyRow): ListedKey {
   return { ...key, source: 'store', status, createdAtMs, ...revokedAtMs !== null && { revokedAtMs } }
 }
 
-/** Prints a scope for the store. */
-export function listText (list: readonly string[] | undefined): string | null {
-  return list === undefined ? null : JSON.stringify(list)
-}
-
 /** @throws SyntaxError for a text that this store did not write; a scope is never guessed */
 function parseList (text: string): readonly string[] {
   const list: unknown = JSON.parse(text)

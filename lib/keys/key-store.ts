@@ -10,10 +10,11 @@ import type { ApiKey, PartyLimits } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
 import type { KeyRow } from '../stores/tables.ts'
-import { fromRow, listedKey, listText, type ListedKey } from './key-rows.ts'
+import { fromRow, listedKey, type ListedKey } from './key-rows.ts'
 import { KeyPoller, type PollOptions } from './key-poller.ts'
 import type { LimitingField } from './limiting-fields.ts'
 import { digestOf, hintOf, newKeyText } from './key-text.ts'
+import { jsonColumn } from '../stores/json-column.ts'
 import type { Keys } from './keys.ts'
 
 export interface NewKey {
@@ -170,13 +171,13 @@ async function insertKey (
     id,
     name,
     digest: digestOf(key),
-    endpoints: listText(endpoints),
-    models: listText(models),
-    mcp_servers: listText(mcpServers),
+    endpoints: jsonColumn(endpoints),
+    models: jsonColumn(models),
+    mcp_servers: jsonColumn(mcpServers),
     mcp_urls: mcpUrls === undefined ? null : Number(mcpUrls),
     provider_objects: Number(providerObjects),
-    stages: listText(guards),
-    limits: limits === undefined ? null : JSON.stringify(limits),
+    stages: jsonColumn(guards),
+    limits: jsonColumn(limits),
     created_at_ms: Date.now(),
     expires_at_ms: expiresAtMs ?? null,
     revoked_at_ms: null,

@@ -34,11 +34,11 @@ export class LoadedKeys {
   readonly check = (presented: string): ApiKey | undefined => {
     const cached = this.#accepted.get(presented)
     if (cached !== undefined) return cached.untilMs <= Date.now() ? undefined : cached.key
-    const text = digestOf(presented)
-    const entry = this.#configured.get(text) ?? this.#stored.get(text)
+    const digest = digestOf(presented)
+    const entry = this.#configured.get(digest) ?? this.#stored.get(digest)
     // Also compares the digest in constant time, which the map does not.
-    if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
-    if (!this.#configured.has(text) && this.#isTooOld()) throw unreadable()
+    if (entry === undefined || !timingSafeEqual(Buffer.from(digest, 'base64'), entry.digest)) return undefined
+    if (!this.#configured.has(digest) && this.#isTooOld()) throw unreadable()
     if (entry.untilMs <= Date.now()) return undefined
     if (this.#accepted.size >= maxAccepted) this.#accepted.clear()
     this.#accepted.set(presented, entry)

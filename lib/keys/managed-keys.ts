@@ -14,6 +14,7 @@ import type { ListedKey } from './key-rows.ts'
 import { setFields, setFieldsAfter, setFieldsOfRow, type LimitingField } from './limiting-fields.ts'
 import { DuplicateKeyNameError, type KeyStore } from './key-store.ts'
 import { digestOf, hintOf, newKeyText } from './key-text.ts'
+import { jsonColumn } from '../stores/json-column.ts'
 
 export interface KeyFilter {
   /** Only these projects; absent: all. */
@@ -119,13 +120,13 @@ export class ManagedKeys {
     await this.#change(row, {
       ...name !== undefined && { name },
       ...ownerId !== undefined && { owner_id: ownerId },
-      ...endpoints !== undefined && { endpoints: printed(endpoints) },
-      ...models !== undefined && { models: printed(models) },
-      ...mcpServers !== undefined && { mcp_servers: printed(mcpServers) },
+      ...endpoints !== undefined && { endpoints: jsonColumn(endpoints) },
+      ...models !== undefined && { models: jsonColumn(models) },
+      ...mcpServers !== undefined && { mcp_servers: jsonColumn(mcpServers) },
       ...mcpUrls !== undefined && { mcp_urls: mcpUrls === null ? null : Number(mcpUrls) },
       ...providerObjects !== undefined && { provider_objects: Number(providerObjects) },
-      ...stages !== undefined && { stages: printed(stages) },
-      ...limits !== undefined && { limits: printed(limits && toPartyLimits(limits)) },
+      ...stages !== undefined && { stages: jsonColumn(stages) },
+      ...limits !== undefined && { limits: jsonColumn(limits && toPartyLimits(limits)) },
       ...expiresAtMs !== undefined && { expires_at_ms: expiresAtMs },
       ...byAdmin && { set_by_admin: JSON.stringify(setFieldsAfter(key, change)) }
     })
@@ -377,10 +378,6 @@ function nameTaken (): GatewayError {
 
 function statusAt (now: number) {
   return sql`case when revoked_at_ms is not null then 'revoked' when expires_at_ms <= ${now} then 'expired' else 'active' end`
-}
-
-function printed (list: object | null | undefined): string | null {
-  return list === null || list === undefined ? null : JSON.stringify(list)
 }
 
 function describeConfigured (

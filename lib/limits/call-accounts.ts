@@ -99,11 +99,11 @@ const unlimited = Number.MAX_SAFE_INTEGER
  * Lists the accounts of parties in the order they are checked: sums first, because waiting does not help
  * there.
  */
-export function limitAccountsOf (parties: readonly Party[], withBudgets = true): Account[] {
+export function limitAccountsOf (parties: readonly Party[], countsBudgets = true): Account[] {
   const accounts: Account[] = []
   for (const { kind, id, limits } of parties) {
     const party: PartyRef = { kind, id }
-    for (const { window, budget, soft } of withBudgets ? byWindow(budgetsIn(limits)) : []) {
+    for (const { window, budget, soft } of countsBudgets ? byWindow(budgetsIn(limits)) : []) {
       accounts.push({
         party, counting: 'sum', unit: 'nanoUsd', limitName: 'budget', name: 'budget',
         window, max: budget === undefined ? unlimited : nanoUsdOf(budget),

@@ -1,11 +1,11 @@
 /**
  * Counts used and reserved amounts of each sum, in memory:
  *
- *     left = amount − used − reserved − elsewhere
+ *     left = max − used − reserved − elsewhere
  *
- * An amount is reserved while its call is open and used once it has ended. `elsewhere` is what other
- * processes hold, plus this one's unrecorded usage that `used` does not include. `docs/budgets.md` has an
- * example.
+ * `max` is the limit. An amount is reserved while its call is open and used once it has ended. `elsewhere` is
+ * what other processes hold, plus this one's unrecorded usage that `used` does not include. `docs/budgets.md`
+ * has an example.
  */
 
 import { PrunedMap } from '../async/pruned-map.ts'
@@ -51,17 +51,17 @@ export class SumCounters {
   }
 
   /** Returns the amount left; negative if more was used. */
-  leftOf (key: SumKey, amount: number): number {
+  leftOf (key: SumKey, max: number): number {
     const { used, reserved, elsewhere } = this.#sumOf(key)
-    return amount - used - reserved - elsewhere
+    return max - used - reserved - elsewhere
   }
 
   /** Returns why a call that needs `least` is refused; `undefined` if it is not. */
-  refusalOf (key: SumKey, amount: number, least: number): SumRefusalReason | undefined {
-    const unused = amount - this.usedOf(key)
+  refusalOf (key: SumKey, max: number, least: number): SumRefusalReason | undefined {
+    const unused = max - this.usedOf(key)
     if (unused <= 0) return 'exhausted'
     if (least > unused) return 'too_small'
-    return least > this.leftOf(key, amount) ? 'reserved' : undefined
+    return least > this.leftOf(key, max) ? 'reserved' : undefined
   }
 
   reserve (key: SumKey, amount: number): void {

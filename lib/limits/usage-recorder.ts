@@ -119,14 +119,14 @@ const ended = { stop: () => {} }
 
 /** Waits until a call must be journaled again. Calls that begin at about the same time share a timer. */
 class RejournalTimer extends TimedMember {
-  readonly #record: () => boolean
+  readonly #journalAgain: () => boolean
   #timer = sharedTimer(inFlightMs)
   #dueAfterMs = inFlightMs
 
-  /** Starts the wait. @param record journals the call; returns whether to do so again */
-  constructor (record: () => boolean) {
+  /** Starts the wait. @param journalAgain journals the call; returns whether to wait once more */
+  constructor (journalAgain: () => boolean) {
     super()
-    this.#record = record
+    this.#journalAgain = journalAgain
     this.#timer.start(this)
   }
 
@@ -135,7 +135,7 @@ class RejournalTimer extends TimedMember {
   }
 
   onDue (): void {
-    if (!this.#record()) return
+    if (!this.#journalAgain()) return
     this.#timer = sharedTimer(3 * this.#dueAfterMs)
     this.#dueAfterMs *= 4
     this.#timer.start(this)

@@ -8,7 +8,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { standardSignal } from '../async/cancellation.ts'
 import type { CallSignal } from '../core/call.ts'
-import { FairSemaphore } from '../async/fair-semaphore.ts'
+import { WorkQueue } from '../async/fair-semaphore.ts'
 import { imageSize } from '../images/files.ts'
 import { checkPages } from '../ocr/page-selection.ts'
 import { pageTexts } from '../ocr/pdf.ts'
@@ -30,7 +30,7 @@ const imageBytes = 256 * 1024 * 1024
 const textBytes = 8 * 1024 * 1024
 
 /** Recognition takes a core for a second or two per page. */
-const semaphore = new FairSemaphore(Math.max(1, availableParallelism() - 1))
+const semaphore = new WorkQueue(Math.max(1, availableParallelism() - 1))
 
 /**
  * Returns the text of each page, in order; an image is one page.

@@ -6,7 +6,14 @@
 
 import { imageKind } from '../images/files.ts'
 import {
-  isContainer, isList, isObject, nonEmptyText, numberOf, textOfValue, type JsonObject
+  isContainer,
+  isList,
+  isObject,
+  nonEmptyText,
+  numberOf,
+  stringOrJson,
+  textOfValue,
+  type JsonObject
 } from '../json/type-guards.ts'
 
 /** The request that a message answers, as sent by the client library. */
@@ -105,7 +112,7 @@ function repairError (error: unknown): JsonObject {
   return {
     ...rest,
     code: numberOf(code) ?? serverError,
-    message: typeof message === 'string' ? message : textOf(message ?? '')
+    message: stringOrJson(message ?? '')
   }
 }
 
@@ -127,7 +134,7 @@ function repairIntroduction (result: JsonObject): JsonObject {
     serverInfo: {
       ...facts,
       name: nonEmptyText(name) ?? 'unknown',
-      version: version === undefined ? 'unknown' : textOf(version)
+      version: version === undefined ? 'unknown' : stringOrJson(version)
     },
     ...typeof instructions === 'string' && { instructions }
   }
@@ -269,7 +276,7 @@ function repairToolResult (result: unknown): unknown {
   }
   const blocks = contentOf(content ?? toolResult)
   if (structured !== undefined && structured !== null && !isObject(structured)) {
-    blocks.push({ type: 'text', text: textOf(structured) })
+    blocks.push({ type: 'text', text: stringOrJson(structured) })
   }
   return {
     ...withoutNulls(rest),
@@ -288,16 +295,16 @@ function contentOf (content: unknown): JsonObject[] {
 
 /** Returns a block of a known type with all required members; others become text that names their type. */
 function blockOf (block: unknown): JsonObject {
-  if (!isObject(block)) return textBlock(textOf(block))
+  if (!isObject(block)) return textBlock(stringOrJson(block))
   const { type, text } = block
   switch (type) {
-    case 'text': return { ...common(block), type, text: textOf(text ?? '') }
+    case 'text': return { ...common(block), type, text: stringOrJson(text ?? '') }
     case 'image':
     case 'audio': return mediaBlock(block, type)
     case 'resource': return resourceBlock(block)
     case 'resource_link': return linkBlock(block)
     case undefined:
-    case null: return textBlock(typeof text === 'string' ? text : textOf(block))
+    case null: return textBlock(typeof text === 'string' ? text : stringOrJson(block))
     default: return textBlock(
       typeof text === 'string' ? text : `[content of the unknown type ${textOfValue(type).slice(0, 64)}]`
     )
@@ -327,7 +334,7 @@ function resourceBlock (block: JsonObject): JsonObject {
       ...withoutNulls(resource, ['uri', 'mimeType', 'text', 'blob', '_meta']),
       uri: nonEmptyText(uri) ?? 'unknown:',
       ...typeof mimeType === 'string' && { mimeType },
-      ...media === undefined ? { text: textOf(text ?? '') } : { blob: media }
+      ...media === undefined ? { text: stringOrJson(text ?? '') } : { blob: media }
     }
   }
 }
@@ -375,10 +382,6 @@ function base64Of (data: unknown): string | undefined {
 
 function mediaTypeOf (data: string): string {
   return imageKind(Buffer.from(data.slice(0, 16), 'base64'))?.mediaType ?? 'application/octet-stream'
-}
-
-function textOf (value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value) ?? ''
 }
 
 /** @param omitted members that are left out as well */

@@ -44,7 +44,7 @@ export async function tolerantAnswer (response: Response, options: TolerantAnswe
     return ownMeaning.has(response.status) ? response : await refusal(response, request, options)
   }
   const [start, rest] = await opening(response.body)
-  if (/^[{[]/.test(start)) return jsonAnswer(response, await textOf(rest), options, request)
+  if (/^[{[]/.test(start)) return jsonAnswer(response, await readText(rest), options, request)
   if (isStream(response) || /^(?:event|data|id|retry)?:/.test(start)) {
     return withBody(response, streamType, repairedStream(rest, options))
   }
@@ -64,7 +64,7 @@ async function refusal (
   request: SentRequest,
   options: TolerantAnswerOptions
 ): Promise<Response> {
-  const text = await textOf(response.body)
+  const text = await readText(response.body)
   const message = repairedJson(text, options)
   return isObject(message) && 'error' in message && request.method.startsWith('tools/')
     ? withBody(response, jsonType, JSON.stringify(message), 200)
@@ -295,7 +295,7 @@ async function opening (
   ]
 }
 
-async function textOf (body: ReadableStream<Uint8Array> | null): Promise<string> {
+async function readText (body: ReadableStream<Uint8Array> | null): Promise<string> {
   const { Response } = loadUndici()
   return await new Response(body).text()
 }

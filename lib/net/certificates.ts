@@ -30,7 +30,7 @@ const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
  */
 export function certificateExpiries ({ server, providers }: CertificateSources): CertificateExpiry[] {
   const texts = [
-    ...server.tls === undefined ? [] : [['server.tls', textOf(server.tls.certificate)] as const],
+    ...server.tls === undefined ? [] : [['server.tls', tryReadText(server.tls.certificate)] as const],
     ...providers.flatMap(({ id, tls }) => [
       [`providers.${id}.tls.ca`, tls?.ca?.reveal()] as const,
       [`providers.${id}.tls.cert`, tls?.cert?.reveal()] as const
@@ -42,7 +42,7 @@ export function certificateExpiries ({ server, providers }: CertificateSources):
   })
 }
 
-function textOf (path: string): string | undefined {
+function tryReadText (path: string): string | undefined {
   try {
     return readTextFile(path)
   } catch {

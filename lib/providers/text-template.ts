@@ -68,7 +68,7 @@ export class TextTemplate {
     const end = closingQuote(data, start)
     if (end <= start || data.slice(this.#endOfValues(data, end)) !== this.#after) return undefined
     const literal = data.slice(start, end)
-    const text = notPlain.test(literal) ? textOf(literal) : literal
+    const text = notPlain.test(literal) ? parseLiteral(literal) : literal
     if (text !== undefined) this.#missed = 0
     return text
   }
@@ -129,7 +129,7 @@ export class TextTemplate {
 }
 
 /** Returns `undefined` for an invalid JSON string; the parser then reports the error. */
-function textOf (literal: string): string | undefined {
+function parseLiteral (literal: string): string | undefined {
   try {
     return JSON.parse(`"${literal}"`) as string // a string literal parses to a string
   } catch {

@@ -49,7 +49,7 @@ async function restoredBody (
 ): Promise<string | Uint8Array> {
   if (placeholders.size === 0) return body
   const filter = new PlaceholderFilter(placeholders)
-  const json = textOf(body)
+  const json = bodyText(body)
   return json.length > largeLength
     ? await replaceJsonInSlices(json, filter, texts.answer)
     : texts.answer.replaceIn(json, filter.replace)
@@ -95,7 +95,7 @@ class RestoredStream {
     yield * this.#restored(this.#reader.end())
     const rest: ChatEvent[] = []
     await this.#held.end(rest)
-    if (rest.length > 0) yield printed(rest)
+    if (rest.length > 0) yield printFrames(rest)
   }
 
   async * #restored (messages: ReturnType<StreamDecoder['push']>): AsyncGenerator<string, void, undefined> {
@@ -109,22 +109,22 @@ class RestoredStream {
         continue
       }
       await this.#held.end(events)
-      text += printed(events.splice(0))
+      text += printFrames(events.splice(0))
       text += sseFrame(
         event,
         data.startsWith('{') ? await replaceJsonInSlices(data, this.#filter, this.#texts.frames, event) : data
       )
     }
-    text += printed(events)
+    text += printFrames(events)
     if (text !== '') yield text
   }
 }
 
-function printed (events: readonly ChatEvent[]): string {
+function printFrames (events: readonly ChatEvent[]): string {
   return events.map(event => event.type === 'direct-frame' ? sseFrame(event.name, event.json) : '').join('')
 }
 
-function textOf (body: string | Uint8Array): string {
+function bodyText (body: string | Uint8Array): string {
   return typeof body === 'string'
     ? body
     : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()

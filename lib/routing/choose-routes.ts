@@ -99,7 +99,7 @@ export function chooseRoutes<R extends ModelRequest> (
   const { models, providers, routingState } = services
   const { settings, attributes, session: sessionOf, requirements } = options
   const choices = requestedModels(call, options.defaultModel, services.settings.limits)
-  call.record.request.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
+  call.record.request.requestedModel = choices.map(requestedName).join(', ').slice(0, 256)
 
   let known: CallSession | undefined
   const session = sessionOf && (() => known ??= sessionOf(call))
@@ -116,7 +116,7 @@ export function chooseRoutes<R extends ModelRequest> (
   // There is at least one choice, and every choice has at least one route.
   if (routes.length === 0) throw missingModel()
   // Only these routes use the session. Finding it hashes the prompt.
-  const gains = session !== undefined && routes.some(({ modelId, providerId, ranked }) =>
+  const usesSession = session !== undefined && routes.some(({ modelId, providerId, ranked }) =>
     ranked?.bySession ?? (
       routingState?.credentials(providerId) !== undefined && cachesPrompts(models.find(modelId)?.price)
     )
@@ -125,7 +125,7 @@ export function chooseRoutes<R extends ModelRequest> (
     routes: routes as readonly [Route, ...Route[]], // not empty
     requestedNames: named.requestedNames,
     skipped,
-    ...gains && { session: session() },
+    ...usesSession && { session: session() },
     ...account !== undefined && { reasoningAccount: account },
     ...byHeader?.key !== undefined && { providerKey: byHeader.key }
   }
@@ -178,7 +178,7 @@ function routesOf (
   const requestedNames: string[] = []
   const chosenAs: Array<readonly [modelId: string, ModelChoice]> = []
   for (const choice of choices) {
-    const name = nameOf(choice)
+    const name = requestedName(choice)
     const found =
       byHeader === undefined
         ? models.routes(name, request.stream === true, session)
@@ -251,7 +251,7 @@ export function accountsOf (provider: Provider | undefined, credentials = 1): re
     : Array.from({ length: credentials }, (_, credential) => accountDigest(provider, undefined, credential))
 }
 
-function nameOf (choice: ModelChoice): string {
+function requestedName (choice: ModelChoice): string {
   return typeof choice === 'string' ? choice : choice.model
 }
 
@@ -292,7 +292,7 @@ function byAttributes (
         ...attributes,
         ...attributesOf(choice),
         ...requestedFor(route.model),
-        ...requestedFor(nameOf(choice)),
+        ...requestedFor(requestedName(choice)),
         ...requestedFor(route.modelId)
       }
     }
@@ -318,9 +318,9 @@ function allowed (
   models: ModelRegistry
 ): readonly Route[] {
   const modelsOfName = new Set(models.routes(name).map(({ modelId }) => modelId))
-  const byName = listsName(key, name)
+  const isListed = listsName(key, name)
   const usable = routes.filter(
-    ({ modelId }) => (byName && modelsOfName.has(modelId)) || mayUseModel(key, modelId)
+    ({ modelId }) => (isListed && modelsOfName.has(modelId)) || mayUseModel(key, modelId)
   )
   if (usable.length > 0) return usable
   // Names only a model that the caller chose, so that the target of an alias is not revealed.

@@ -52,8 +52,8 @@ export function providerChoice (
   if (providerId === undefined && key === undefined && model === undefined) return undefined
   if (providerId !== undefined) {
     const provider = providers.get(providerId)
-    const usable = provider !== undefined && (provider.enabled || key !== undefined)
-    if (!usable) throw unknownProvider(providers, key !== undefined)
+    const isUsable = provider !== undefined && (provider.enabled || key !== undefined)
+    if (!isUsable) throw unknownProvider(providers, key !== undefined)
   }
   return {
     ...providerId !== undefined && { providerId },

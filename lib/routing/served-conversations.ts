@@ -14,16 +14,16 @@ export class ServedSessions {
   readonly #served = new ExpiringMap<number>(maxSessions)
 
   note (sessionId: string, modelId: string): void {
-    this.#served.set(nameOf(sessionId, modelId), performance.now(), keptMs)
+    this.#served.set(entryName(sessionId, modelId), performance.now(), keptMs)
   }
 
   /** Returns the time of the last answer (`performance.now()`). */
   servedAtMs (sessionId: string, modelId: string): number | undefined {
-    return this.#served.get(nameOf(sessionId, modelId))
+    return this.#served.get(entryName(sessionId, modelId))
   }
 }
 
-function nameOf (sessionId: string, modelId: string): string {
+function entryName (sessionId: string, modelId: string): string {
   return `${sessionId}\n${modelId}`
 }
 

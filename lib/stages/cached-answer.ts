@@ -54,11 +54,13 @@ async function* answerWithLookup<R extends ChatInput> (
 ): AsyncGenerator<Batch<R, ChatEvent>, void, undefined> {
   const digest = cache.digestOf(call, terms)
   const { request, record } = call
-  const begin = (): Flight | undefined =>
+  const startFlight = (): Flight | undefined =>
     terms.ttlMs > 0
       ? cache.begin(digest, request.stream === true, () => record.times.unreadSinceMs)
       : undefined
-  const found = terms.maxAgeMs > 0 ? await find(call, cache, digest, terms.maxAgeMs, begin) : begin()
+  const found = terms.maxAgeMs > 0
+    ? await findAnswer(call, cache, digest, terms.maxAgeMs, startFlight)
+    : startFlight()
   const isHit = found !== undefined && 'events' in found
   record.routing.cache = isHit ? 'hit' : 'miss'
   if (isHit) yield found
@@ -79,12 +81,12 @@ async function* answerWithLookup<R extends ChatInput> (
  * Looks up the answer, and waits for one that is in flight. Where there is neither, registers this call's
  * answer as in flight, before another call can.
  */
-async function find<R extends ChatInput> (
+async function findAnswer<R extends ChatInput> (
   call: RoutedCall<R>,
   cache: AnswerCache,
   digest: RequestDigest,
   maxAgeMs: number,
-  begin: () => Flight | undefined
+  startFlight: () => Flight | undefined
 ): Promise<Batch<R, ChatEvent> | Flight | undefined> {
   const { record, request, signal } = call
   const startedAtMs = performance.now()
@@ -99,7 +101,7 @@ async function find<R extends ChatInput> (
         return batch
       }
       const flight = cache.flight(digest, request.stream === true)
-      if (flight === undefined) return begin()
+      if (flight === undefined) return startFlight()
       // The awaited answer was cached but cannot be used; it may be too old. Waiting again might never end.
       if (wasCached) return undefined
       const end = await flight.wait(signal)

@@ -136,10 +136,10 @@ class InternalProviders {
   /** Decides by the address of the server. A name that cannot be resolved now may be anywhere. */
   async #isOwn (id: string, baseUrl: string): Promise<boolean> {
     const addresses = await this.#resolve(bareHost(new URL(baseUrl).hostname)).catch(() => [])
-    const found = addresses.length === 0 || !addresses.every(isPublicAddress)
+    const isInternal = addresses.length === 0 || !addresses.every(isPublicAddress)
     if (addresses.length === 0) this.#lookups.delete(id) // the next call looks it up again
-    else this.#lookups.set(id, found)
-    return found
+    else this.#lookups.set(id, isInternal)
+    return isInternal
   }
 }
 
@@ -250,9 +250,9 @@ const records: ReadonlyMap<string, string> = new Map([
  * Lists the addresses in the caller's own request that a server may fetch. The translated conversation may
  * lack items and parts that the server reads.
  *
- * @param inAnyField false to look only into fields of media, whose names are known: agents send many others
+ * @param readsAnyField false to read only fields of media, whose names are known: agents send many others
  */
-function addressesAsWritten (request: object, inAnyField: boolean): NamedAddress[] {
+function addressesAsWritten (request: object, readsAnyField: boolean): NamedAddress[] {
   const found: NamedAddress[] = []
   const open: Array<readonly [field: string, param: string, value: unknown]> = [['', '', request]]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -269,7 +269,7 @@ function addressesAsWritten (request: object, inAnyField: boolean): NamedAddress
       }
     } else if (
       typeof value === 'string' &&
-      (inAnyField
+      (readsAnyField
         ? holdsMedia(field) ? !holdsBytes(value) : isWrittenAddress(value)
         : holdsMedia(field) && isWrittenAddress(value))
     ) {

@@ -70,7 +70,7 @@ async function deferOrPass (
   const canStore = deferred.forAllProviders && call.record.request.bodyBytes <= limits.storedBodyBytes
   if (routes === undefined && !canStore) return call
   refuseUnsupported(call.request)
-  await checkKept(call, deferrals, deferred.maxBytesPerKey)
+  await checkStoredBytes(call, deferrals, deferred.maxBytesPerKey)
   call.record.request.isDeferred = true
   throw routes === undefined
     ? acceptedReply(await storeTask(call, deferrals, deferred), call.routes[0].modelId)
@@ -114,8 +114,15 @@ async function completionAtOnce (answer: ChatBatch, finish: Stage<ChatBatch>): P
   return new EarlyReply(toJsonReply(toCompletion(await collect(finish(once(answer))))))
 }
 
-/** Checks this before the provider is called: a paid answer is always stored. */
-async function checkKept ({ key }: RoutedChatCall, { store }: Deferrals, maxBytes: number): Promise<void> {
+/**
+ * Refuses a call whose key has too much stored: before its provider is called, since a paid answer is always
+ * stored.
+ */
+async function checkStoredBytes (
+  { key }: RoutedChatCall,
+  { store }: Deferrals,
+  maxBytes: number
+): Promise<void> {
   if (await store.keptBytes(key.id) < maxBytes) return
   throw new GatewayError('insufficient_quota', {
     status: 429,

@@ -105,8 +105,8 @@ class CallLimits<R> {
     // Usually this process decides by itself, without a promise.
     return decision instanceof Promise || this.#waits(decision)
       ? this.#reserveLater(plan.request, decision, call.signal)
-        .then(later => this.#decided(call, estimated, plan, later))
-      : this.#decided(call, estimated, plan, decision)
+        .then(later => this.#applyDecision(call, estimated, plan, later))
+      : this.#applyDecision(call, estimated, plan, decision)
   }
 
   /**
@@ -114,7 +114,7 @@ class CallLimits<R> {
    *
    * @throws GatewayError for a refusal
    */
-  #decided<C extends RoutedCall<R>> (
+  #applyDecision<C extends RoutedCall<R>> (
     call: C,
     estimated: RequestEstimate<R>,
     { request: { accounts, wanted }, sums, budgets, isStrict, mediaTokens, routes }: ReservationPlan<R>,

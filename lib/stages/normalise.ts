@@ -19,8 +19,8 @@ export interface NormaliseOptions {
 
 /**
  * Normalises batches. The first event is exactly one `answer-start` with id, model and time. `choice-end`
- * comes once per choice and `usage` at most once, in that order, in the last batch. Other
- * events read before an error go out before the error.
+ * comes once per choice and `usage` at most once, in that order, in the last batch. Other events read before
+ * an error go out before the error.
  */
 export function normalise (options: NormaliseOptions = {}): Stage<ChatBatch> {
   return transform(() => new Normaliser(options))

@@ -14,10 +14,10 @@ export interface RecordUsageOptions<R> {
 
 /**
  * Records what an answer used: tokens as reported by the provider, added to those of earlier turns; the
- * length of its text so far; images, pages, seconds of audio, characters of speech. Batches pass
- * unchanged. As the first stage of a `chain`, it needs explicit type arguments:
- * `recordUsage<ChatInput, ChatEvent>()`.
+ * length of its text so far; images, pages, seconds of audio, characters of speech. Batches pass unchanged.
  * `usage/usage-meter` counts, also for answers that are read on after their caller has left.
+ *
+ * As the first stage of a `chain`, it needs explicit type arguments: `recordUsage<ChatInput, ChatEvent>()`.
  */
 export function recordUsage<R = unknown, E extends AnswerEvent = AnswerEvent> (
   { estimate }: RecordUsageOptions<R> = {}

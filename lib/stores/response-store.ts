@@ -26,6 +26,7 @@ import {
   type ConversationBounds
 } from './stored-conversations.ts'
 import { statementRunner, type UseStore } from './use-store.ts'
+import { jsonColumn } from './json-column.ts'
 import type { Database } from './database.ts'
 import type { Lease } from './lease.ts'
 import type { ResponseRow, Tables } from './tables.ts'
@@ -129,7 +130,7 @@ export class ResponseStore implements ResponseArchive {
     }
     const [responseText, inputText] = [await this.#printed(response), await this.#printed(input)]
     const sizeBytes = Buffer.byteLength(responseText) + Buffer.byteLength(inputText)
-    const originText = origin === undefined ? null : JSON.stringify(origin)
+    const originText = jsonColumn(origin)
     const besideBytes =
       idBytes(itemIds) + Buffer.byteLength(originText ?? '') + (placeholders?.length ?? 0)
     const nowMs = this.now()
@@ -241,7 +242,7 @@ export class ResponseStore implements ResponseArchive {
     const { id, status } = response
     const isOpen = inProgress.includes(status)
     const ids = response.output.filter(hasId).map(({ id }) => id)
-    const originText = origin === undefined ? null : JSON.stringify(origin)
+    const originText = jsonColumn(origin)
     const [textBytes, besideBytes] = [
       Buffer.byteLength(text),
       idBytes(ids) + Buffer.byteLength(originText ?? '')

@@ -4,6 +4,7 @@
  * @see https://arize-ai.github.io/openinference/spec/semantic_conventions.html
  */
 
+import { stringOrJson } from '../json/type-guards.ts'
 import type { Attributes, CallSpan } from './call-spans.ts'
 import type { Content } from './span-content.ts'
 import type { Message, Part } from './span-messages.ts'
@@ -85,17 +86,13 @@ function flattened (name: string, messages: readonly Message[]): Array<[string, 
 }
 
 function responseOf ({ type, response }: Part): string | [] {
-  return type === 'tool_call_response' ? printed(response) : []
+  return type === 'tool_call_response' ? stringOrJson(response) : []
 }
 
 function callAttributes (path: string, { id, name, arguments: given }: Part): Array<[string, string]> {
   return [
     ...id !== undefined ? [[`${path}.id`, id] as [string, string]] : [],
     ...name !== undefined ? [[`${path}.function.name`, name] as [string, string]] : [],
-    [`${path}.function.arguments`, printed(given)]
+    [`${path}.function.arguments`, stringOrJson(given)]
   ]
-}
-
-function printed (value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value) ?? ''
 }

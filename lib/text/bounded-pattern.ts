@@ -41,7 +41,7 @@ export function boundedPattern (source: string, maxRepeats: number): BoundedPatt
       'has repetitions that can share the same characters in too many ways: set a smaller `max_length`, or make adjacent repetitions match different characters'
     )
   }
-  return { expression: new RegExp(printed(node), 'g'), maxLength: length }
+  return { expression: new RegExp(printNode(node), 'g'), maxLength: length }
 }
 
 /**
@@ -175,18 +175,18 @@ function overlaps (some: readonly CodeRange[], others: readonly CodeRange[]): bo
   return some.some(([from, to]) => others.some(([first, last]) => from <= last && first <= to))
 }
 
-function printed (node: PatternNode): string {
+function printNode (node: PatternNode): string {
   switch (node.type) {
     case 'code':
       return `[${node.ranges.map(([from, to]) => `${escaped(from)}-${escaped(to)}`).join('')}]`
     case 'position':
       return { start: '^', end: '$', word_boundary: '\\b', no_word_boundary: '\\B' }[node.position]
     case 'sequence':
-      return node.parts.map(printed).join('')
+      return node.parts.map(printNode).join('')
     case 'choice':
-      return `(?:${node.options.map(printed).join('|')})`
+      return `(?:${node.options.map(printNode).join('|')})`
     case 'repeat':
-      return `(?:${printed(node.part)}){${node.min},${node.max}}${node.isLazy ? '?' : ''}`
+      return `(?:${printNode(node.part)}){${node.min},${node.max}}${node.isLazy ? '?' : ''}`
   }
 }
 

@@ -26,12 +26,12 @@ export function randomHex (): string {
   return randomPool.toString('hex', usedBytes, usedBytes += idBytes)
 }
 
-const rows = randomBytes(9).toString('base64url')
-let row = 0
+const rowPrefix = randomBytes(9).toString('base64url')
+let rowCount = 0
 
 /** Returns the id of a usage row: unique across processes, and ordered by time. */
 export function rowId (): string {
-  return `${rows}-${(row++).toString(36)}`
+  return `${rowPrefix}-${(rowCount++).toString(36)}`
 }
 
 /**

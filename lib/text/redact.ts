@@ -51,7 +51,7 @@ export function redact (text: string, secrets: readonly string[] = []): string {
 
 /** Returns the error without the secrets that its message or its cause quotes. */
 export function redactError (error: GatewayError, secrets: readonly string[]): GatewayError {
-  const cause = printed(error.cause)
+  const cause = causeText(error.cause)
   const shown = `${error.message} ${cause}`
   if (!secrets.some(secret => secret.length > 3 && shown.includes(secret))) return error
   return error.with({ message: withoutValues(error.message, secrets), cause: withoutValues(cause, secrets) })
@@ -62,7 +62,7 @@ export function withoutValues (text: string, secrets: readonly string[]): string
   return secrets.reduce((left, secret) => secret.length > 3 ? left.replaceAll(secret, mark) : left, text)
 }
 
-function printed (cause: unknown): string {
+function causeText (cause: unknown): string {
   if (cause instanceof Error) return cause.message
   return typeof cause === 'string' ? cause : JSON.stringify(cause) ?? ''
 }

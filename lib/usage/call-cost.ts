@@ -80,7 +80,7 @@ interface AnswerUsage {
  */
 function answerUsage (record: CallRecord): AnswerUsage {
   const {
-    usage: { total: usage, isEstimated: usageEstimated = false, outputCharacters },
+    usage: { total: usage, isEstimated: isUsageEstimated = false, outputCharacters },
     request: { isDeferred }
   } = record
   const isPossible = usage !== undefined &&
@@ -90,9 +90,9 @@ function answerUsage (record: CallRecord): AnswerUsage {
     const { answers: reported } = record.usage
     const isTotal = reported.length < 2 && reported[0]?.requests === undefined
     const answers = isTotal ? [usage] : reported.flatMap(answer => answer.requests ?? answer.usage)
-    const turn = usageEstimated ? turnInFlight(record) : undefined
+    const turn = isUsageEstimated ? turnInFlight(record) : undefined
     return turn === undefined
-      ? { usage, answers, isEstimated: usageEstimated }
+      ? { usage, answers, isEstimated: isUsageEstimated }
       : {
           usage: addUsage(usage, sumOfUsage(turn)) ?? usage,
           answers: [...answers, ...turn],
@@ -296,12 +296,12 @@ function callCost (
     request: { isDeferred }
   } = record
   const price = modelId === undefined ? undefined : models.find(modelId)?.price
-  const free =
+  const costsNothing =
     usesOwnProviderKey === true ||
     isDeferred === true ||
     requestCount === 0 ||
     (price !== undefined && isFree(price))
-  if (free) return { nanoUsd: 0, isEstimated: false }
+  if (costsNothing) return { nanoUsd: 0, isEstimated: false }
   const reported = answers.length === 0 || isEstimated ? undefined : answersCost(answers, price)
   if (reported !== undefined) return { nanoUsd: reported, isEstimated: false }
   const units = unitsOf(record)

@@ -95,7 +95,7 @@ export class Journal {
 
   /** Replaces the file's content. The old file stays in use until the new one is complete. */
   replace (lines: readonly string[]): void {
-    const [old, torn, size] = [this.#file, this.#hasIncompleteLine, this.#size]
+    const [old, hadIncompleteLine, size] = [this.#file, this.#hasIncompleteLine, this.#size]
     this.#lines = [...lines]
     this.#size = 0
     this.#hasIncompleteLine = false
@@ -107,7 +107,7 @@ export class Journal {
     } catch (error) {
       this.#lines = [...lines]
       this.#file = old
-      this.#hasIncompleteLine = torn
+      this.#hasIncompleteLine = hadIncompleteLine
       this.#size = size
       this.#failed(error)
     }

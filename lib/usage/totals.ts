@@ -60,7 +60,7 @@ export async function usageTotals (
   const plan = await planParts(query, { period, origin: {}, by, smallestMs: dayMs, nowMs })
   const [kind] = namesIn(by)
   const listed = kind && await highestGroups(query, plan, kind, top)
-  const columns = { ...groupColumns, ...listed?.more === true && { [listed.by]: nameOf(listed) } }
+  const columns = { ...groupColumns, ...listed?.more === true && { [listed.by]: nameSql(listed) } }
   const names = sql.join(by.map(grouping => sql`${sql.ref(`by_${grouping}`)} nulls last`))
   const rows = await usageParts(
     query,
@@ -95,7 +95,7 @@ export async function usageTotals (
 }
 
 /** Returns the SQL of a name; names that are not listed become "other". */
-function nameOf (listed: ListedGroups): RawBuilder<string | null> {
+function nameSql (listed: ListedGroups): RawBuilder<string | null> {
   return sql`nullif(coalesce(${groupOf(listed)}, ${otherNames}), '')`
 }
 

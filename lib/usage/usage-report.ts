@@ -175,7 +175,7 @@ async function describe (
   times: readonly number[]
 ): Promise<UsageGroup[]> {
   const names = await namesOf(query, by)
-  const nameOf = (id: string): string =>
+  const groupName = (id: string): string =>
     id === ''
       ? namesIn([by]).length > 0
         ? 'None'
@@ -187,7 +187,7 @@ async function describe (
       ? []
       : [{ id: id === '' ? null : id, name, totals: summary.totals(), series: summary.series(times) }]
   }
-  return [...ids.flatMap(id => described(id, nameOf(id))), ...more ? described(null, 'Others') : []]
+  return [...ids.flatMap(id => described(id, groupName(id))), ...more ? described(null, 'Others') : []]
 }
 
 async function namesOf (query: Kysely<Tables>, groupBy: ReportGrouping): Promise<Map<string, string>> {

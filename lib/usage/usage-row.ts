@@ -12,6 +12,7 @@ import { steadyNow } from '../async/steady-clock.ts'
 import { printSteps } from './call-steps.ts'
 import { printNotes } from './guard-notes.ts'
 import { boundedInteger, chargeOf } from './call-cost.ts'
+import { jsonColumn } from '../stores/json-column.ts'
 import type { Call } from '../core/call.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -67,9 +68,9 @@ export function usageRow (
     findings: record.guards.findings === undefined ? null : printNotes(record.guards.findings),
     end_user: caller.endUser ?? null,
     session: caller.session ?? null,
-    tags: caller.tags === undefined ? null : JSON.stringify(caller.tags),
-    metadata: caller.metadata === undefined ? null : JSON.stringify(caller.metadata),
-    parties: record.caller.parties === undefined ? null : JSON.stringify(record.caller.parties)
+    tags: jsonColumn(caller.tags),
+    metadata: jsonColumn(caller.metadata),
+    parties: jsonColumn(record.caller.parties)
   }
   return Object.assign(
     facts,

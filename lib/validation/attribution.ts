@@ -63,7 +63,7 @@ export function noteAttribution (
   if ((session ?? claudeUser) !== undefined) caller.session = sessionOf(session, claudeUser)
   const endUser =
     headers['x-litellm-end-user-id'] || fields['safety_identifier'] || fields['user'] || claudeUser
-  if (typeof endUser === 'string') caller.endUser = nameOf(endUser, caller.digestEndUser)
+  if (typeof endUser === 'string') caller.endUser = endUserName(endUser, caller.digestEndUser)
   const sources = [caller.tags, headers['x-headgate-tags'], headers['x-litellm-tags'], tags, fields['tags']]
   if ((sources[0] ?? sources[1] ?? sources[2] ?? tags ?? fields['tags']) !== undefined) {
     caller.tags = tagsOf(sources)
@@ -163,7 +163,7 @@ function withoutNames (
   return Object.fromEntries(Object.entries(pairs).filter(([name]) => !Object.hasOwn(others, name)))
 }
 
-function nameOf (text: string, digest = (name: string) => name): string | undefined {
+function endUserName (text: string, digest = (name: string) => name): string | undefined {
   const name = keptName(text)
   return name === '' ? undefined : digest(name)
 }

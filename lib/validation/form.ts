@@ -42,8 +42,8 @@ export function parseFormFields (schema: TSchema, form: UploadForm): ParsedFormF
     if (branches.some(isFile)) {
       const files = entries(form.files, name)
       if (files.length > 0) {
-        values[name] = isList(branches) ? files.map(file => file.name) : files.at(-1)?.name
-        request[name] = isList(branches) ? files : files.at(-1)
+        values[name] = takesList(branches) ? files.map(file => file.name) : files.at(-1)?.name
+        request[name] = takesList(branches) ? files : files.at(-1)
       } else if (entries(form.fields, name).length > 0) {
         faults.push({ loc: ['body', name], msg: 'Value error, expected a file', type: 'value_error' })
       }
@@ -56,7 +56,7 @@ export function parseFormFields (schema: TSchema, form: UploadForm): ParsedFormF
     // commas separate items only in a single text: a name or a phrase may have commas too
     const isOnlyText = texts.length === 1 && Object.hasOwn(form.fields, name)
     try {
-      const value = isList(branches)
+      const value = takesList(branches)
         ? readList(branches, isOnlyText ? texts.flatMap(splitAtCommas) : texts)
         : texts.length > 0 ? readText(branches, texts.at(-1) ?? '') : readMembers(object, members)
       if (value !== undefined) values[name] = request[name] = value
@@ -114,7 +114,7 @@ function isFile (schema: JsonSchema): boolean {
   return schema.contentMediaType !== undefined || schema.items?.contentMediaType !== undefined
 }
 
-function isList (branches: readonly JsonSchema[]): boolean {
+function takesList (branches: readonly JsonSchema[]): boolean {
   return branches.some(branch => branch.type === 'array')
 }
 

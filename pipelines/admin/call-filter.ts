@@ -15,7 +15,7 @@ export async function callFilter (
 ): Promise<CallFilter> {
   const { search } = call
   const endUser = search.get('end_user') ?? ''
-  const list = (name: string): string[] | undefined => listOf(search, name)
+  const list = (name: string): string[] | undefined => itemsOf(search, name)
   return {
     fromMs: momentOf(search, 'from_ms'),
     untilMs: momentOf(search, 'until_ms'),
@@ -51,14 +51,14 @@ const listed: ReadonlyArray<readonly [name: string, column: ListedColumn]> = [
 ]
 
 function valuesOf (search: URLSearchParams): NonNullable<CallFilter['values']> {
-  const texts = listed.map(([name, column]) => [column, listOf(search, name)] as const)
+  const texts = listed.map(([name, column]) => [column, itemsOf(search, name)] as const)
   return [...texts, ['status', statusesOf(search)] as const].flatMap(([column, values]) =>
     values === undefined ? [] : [[column, values]]
   )
 }
 
 function statusesOf (search: URLSearchParams): number[] | undefined {
-  const statuses = listOf(search, 'status')
+  const statuses = itemsOf(search, 'status')
   if (statuses?.every(text => /^\d{3}$/.test(text)) === false) {
     throw new GatewayError('invalid_value', {
       param: 'status',
@@ -108,7 +108,7 @@ export function visibleProjects (
 }
 
 /** Reads items separated by commas; `undefined` if there are none. */
-export function listOf (search: URLSearchParams, name: string): string[] | undefined {
+export function itemsOf (search: URLSearchParams, name: string): string[] | undefined {
   const items = splitItems(search.get(name) ?? '')
   return items.length === 0 ? undefined : items.slice(0, 200)
 }

@@ -12,7 +12,7 @@ import { pageRequest } from '../../lib/stores/pages.ts'
 import type { AdminCall } from '../../lib/stages/admin-auth.ts'
 import type { Key, KeyChange } from '../../schemas/admin/keys.ts'
 import { actorOf, checkGuardNames, notFound, param, principalOf, visibleProject } from './acts.ts'
-import { listOf, visibleProjects } from './call-filter.ts'
+import { itemsOf, visibleProjects } from './call-filter.ts'
 import type { AdminHandlers } from './handler.ts'
 
 const playgroundMs = 60 * 60_000
@@ -35,7 +35,7 @@ export const keyHandlers: AdminHandlers<
         message: '`status` must be `active`, `expired` or `revoked`.'
       })
     }
-    const projects = visibleProjects(call, listOf(search, 'project'))
+    const projects = visibleProjects(call, itemsOf(search, 'project'))
     return await call.admin.keys.list(
       { projects: projects && new Set(projects), status, search: search.get('search') ?? undefined },
       pageRequest(search)

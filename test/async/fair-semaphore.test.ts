@@ -1,10 +1,10 @@
 import t from 'tap'
-import { FairSemaphore } from '../../lib/async/fair-semaphore.ts'
+import { WorkQueue } from '../../lib/async/fair-semaphore.ts'
 
 const patient = new AbortController().signal
 
 /** Work that records its start and ends on command. */
-function work (semaphore: FairSemaphore) {
+function work (semaphore: WorkQueue) {
   const begun: string[] = []
   const ends = new Map<string, () => void>()
   return {
@@ -28,7 +28,7 @@ function work (semaphore: FairSemaphore) {
 }
 
 t.test('as many run at once as there are places, in order of arrival', async t => {
-  const { begun, send, end } = work(new FairSemaphore(2))
+  const { begun, send, end } = work(new WorkQueue(2))
   const sent = ['a1', 'a2', 'a3', 'a4'].map(async name => await send(name))
   await new Promise(setImmediate)
   t.same(begun, ['a1', 'a2'], 'a single owner may use all places')
@@ -41,7 +41,7 @@ t.test('as many run at once as there are places, in order of arrival', async t =
 })
 
 t.test('no owner gets a second place while another waits for its first', async t => {
-  const { begun, send, end } = work(new FairSemaphore(2))
+  const { begun, send, end } = work(new WorkQueue(2))
   const sent = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map(async name => await send(name))
   const fair = ['a1', 'a2', 'b1', 'a3', 'c1', 'b2', 'a4']
   for (const name of fair) {
@@ -55,7 +55,7 @@ t.test('no owner gets a second place while another waits for its first', async t
 t.test(
   'work aborted while waiting does not run, and work that fails releases its place',
   async t => {
-    const semaphore = new FairSemaphore(1)
+    const semaphore = new WorkQueue(1)
     const { begun, send, end } = work(semaphore)
     const leaving = new AbortController()
     const first = send('a1')

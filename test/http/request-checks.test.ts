@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { request } from 'undici'
 import { isPipelined } from '../../lib/http/node-internals.ts'
-import { allowedHosts, refuseMalformed, QueuedRequests } from '../../lib/http/request-checks.ts'
+import { allowedHosts, refuseMalformed, PipelinedRequests } from '../../lib/http/request-checks.ts'
 import { raw, rest, requestText } from '../support/raw.ts'
 import { refusal, smallApp } from '../support/small-app.ts'
 import { httpServer } from '../support/http-server.ts'
@@ -175,7 +175,7 @@ t.test('the maximum number of pipelined requests is served', async t => {
 t.test(
   'a limit lowered below the pending requests refuses the next one and serves those',
   async t => {
-    const pipelining = new QueuedRequests(16)
+    const pipelining = new PipelinedRequests(16)
     const open: ServerResponse[] = []
     let dropped = 0
     const { url } = await httpServer(t, (request, response) => {
@@ -191,7 +191,7 @@ t.test(
     const socket = await raw(t, url)
     socket.write(livez.repeat(11))
     await until(() => open.length === 11, 'eleven requests')
-    pipelining.maxPipelined = 2
+    pipelining.maxUnanswered = 2
     socket.write(livez.repeat(3))
     await until(() => dropped === 2, 'the others to be dropped')
     for (const response of open) response.end()

@@ -6,8 +6,8 @@ import {
   periodEnds,
   testNowMs as nowMs
 } from '../support/litellm-tables.ts'
-import { listOf, objectOrEmpty } from '../../lib/import/values.ts'
-import type { JsonObject } from '../../lib/json/type-guards.ts'
+import { objectOrEmpty } from '../../lib/import/values.ts'
+import { listOf, type JsonObject } from '../../lib/json/type-guards.ts'
 import type { ImportedDatabase } from '../../lib/import/litellm-database.ts'
 
 function keyNamed ({ organisation: { keys } }: ImportedDatabase, name: string) {

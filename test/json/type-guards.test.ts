@@ -6,12 +6,14 @@ import {
   hasMember,
   isList,
   isObject,
+  listOf,
   numberOf,
   objectOf,
   objectsOf,
   onlyObjectOf,
   nonEmptyText,
   property,
+  stringOrJson,
   textOfValue,
   withoutNulls
 } from '../../lib/json/type-guards.ts'
@@ -35,6 +37,16 @@ t.test('members that are null are left out', async t => {
 t.test('an array-like object is not an array', async t => {
   for (const value of [[], [1], Object.freeze([])]) t.equal(isList(value), true)
   for (const value of [null, undefined, {}, { length: 0 }, 'text']) t.equal(isList(value), false)
+})
+
+t.test('anything but a list is an empty list', async t => {
+  const list = [1, 'a']
+  t.equal(listOf(list), list)
+  for (const value of [null, undefined, {}, { length: 1 }, 'text']) t.same(listOf(value), [])
+})
+
+t.test('a string stays as it is, and other values become JSON', async t => {
+  t.same(['a "b"', { a: 1 }, 2, null, undefined].map(stringOrJson), ['a "b"', '{"a":1}', '2', 'null', ''])
 })
 
 t.test('a text is not empty, a number is finite', async t => {

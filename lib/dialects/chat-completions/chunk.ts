@@ -38,12 +38,12 @@ export class ChunkBuilder {
   #serverErrors: Record<string, ToolServerError> | undefined
 
   /**
-   * @param withUsage sends usage in a separate final chunk, and `usage: null` in all others
+   * @param sendsUsage sends usage in a separate final chunk, and `usage: null` in all others
    * @param costOf returns the cost to show in the usage. Default: none
    */
-  constructor (head: AnswerHead, withUsage: boolean, costOf?: () => UsageCost | undefined) {
+  constructor (head: AnswerHead, sendsUsage: boolean, costOf?: () => UsageCost | undefined) {
     this.#costOf = costOf
-    this.#sendsUsage = withUsage
+    this.#sendsUsage = sendsUsage
     this.#template = {
       id: head.id,
       object: 'chat.completion.chunk',
@@ -51,7 +51,7 @@ export class ChunkBuilder {
       model: head.model,
       ...traitsOf(head),
       choices: [],
-      ...withUsage && { usage: null }
+      ...sendsUsage && { usage: null }
     }
   }
 

@@ -134,12 +134,12 @@ class ChoiceFold {
     if (this.#blocks.length > 0) message['thinking_blocks'] = this.#blocks
     if (this.#details.length > 0) message['reasoning_details'] = this.#details
     const calls = this.#calls.filter(call => call !== undefined).map(({ index: _, ...call }) => call)
-    const spoken =
+    const hasOtherContent =
       calls.length > 0 || 'function_call' in message || 'refusal' in message || 'audio' in message
     const fields: AnswerMessage = {
       role: 'assistant',
       // Without text, content is null next to a call, refusal or audio, else empty.
-      content: this.#content === '' && spoken ? null : this.#content,
+      content: this.#content === '' && hasOtherContent ? null : this.#content,
       refusal: null,
       ...message
     }

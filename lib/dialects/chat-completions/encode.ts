@@ -34,8 +34,8 @@ class Printer implements FramePrinter<ChatEvent> {
     const { stream_options: options } = call.request
     this.#obfuscates = options?.include_obfuscation === true
     const usageCost = call.options?.usageCost
-    const withUsage = options?.include_usage === true || usageCost !== undefined
-    this.#chunks = new ChunkBuilder(head, withUsage, usageCost && (() => usageCost(call)))
+    const sendsUsage = options?.include_usage === true || usageCost !== undefined
+    this.#chunks = new ChunkBuilder(head, sendsUsage, usageCost && (() => usageCost(call)))
   }
 
   print (events: readonly ChatEvent[]): string {

@@ -141,13 +141,13 @@ function addTools (body: Record<string, unknown>, { request, quirks }: AdapterIn
     })
   }
   const choice = request.tool_choice
-  const some = typeof choice === 'object' && 'allowed_tools' in choice && quirks.customTools === false
-  body['tools'] = mapSame(some ? allowedTools(tools, choice, nameOf) : tools, wireTool)
-  if (choice !== undefined) body['tool_choice'] = some ? choice.allowed_tools.mode : choice
+  const isNarrowed = typeof choice === 'object' && 'allowed_tools' in choice && quirks.customTools === false
+  body['tools'] = mapSame(isNarrowed ? allowedTools(tools, choice, toolName) : tools, wireTool)
+  if (choice !== undefined) body['tool_choice'] = isNarrowed ? choice.allowed_tools.mode : choice
   if (request.parallel_tool_calls !== undefined) body['parallel_tool_calls'] = request.parallel_tool_calls
 }
 
-function nameOf (tool: Tool): string {
+function toolName (tool: Tool): string {
   return tool.type === 'custom' ? tool.custom.name : tool.function.name
 }
 

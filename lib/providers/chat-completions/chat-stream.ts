@@ -59,8 +59,8 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 
   end (into: ChatEvent[]): void {
-    const lenient = this.isDone && this.#acceptsMissingFinish && this.#reader.hasChoice
-    if (!this.#reader.isComplete && !lenient) throw new GatewayError('upstream_stream_interrupted')
+    const mayLackFinish = this.isDone && this.#acceptsMissingFinish && this.#reader.hasChoice
+    if (!this.#reader.isComplete && !mayLackFinish) throw new GatewayError('upstream_stream_interrupted')
     this.#reader.end(into)
   }
 
@@ -115,8 +115,8 @@ function isDone (data: string): boolean {
  */
 function chunkOf (event: string | undefined, data: string): Record<string, unknown> | undefined {
   if (event === 'error') return objectOrNothing(data) ?? { error: data }
-  const named = event !== undefined && event !== 'message'
-  if (named && data.charCodeAt(0) !== openObject) return undefined
+  const isNamed = event !== undefined && event !== 'message'
+  if (isNamed && data.charCodeAt(0) !== openObject) return undefined
   const chunk = objectIn(data)
-  return named && chunk?.['choices'] === undefined && chunk?.['error'] === undefined ? undefined : chunk
+  return isNamed && chunk?.['choices'] === undefined && chunk?.['error'] === undefined ? undefined : chunk
 }

@@ -32,14 +32,14 @@ export function readError ({ status, headers, body }: UpstreamFailure): Failure 
 /**
  * Reads an error inside a response with status 200, if there is one.
  *
- * @param named true if the stream's event name was `error`
+ * @param isErrorEvent true if the stream's event name was `error`
  */
-export function inBandError (answer: Record<string, unknown>, named: boolean): Failure | undefined {
+export function inBandError (answer: Record<string, unknown>, isErrorEvent: boolean): Failure | undefined {
   const { error } = answer
-  const flat = answer['object'] === 'error' || answer['type'] === 'error' ||
+  const isFlat = answer['object'] === 'error' || answer['type'] === 'error' ||
     (answer['choices'] === undefined && answer['code'] !== undefined && answer['message'] !== undefined)
-  const present = error !== undefined && error !== null && error !== false && error !== ''
-  if (!present && !flat && !named) return undefined
+  const hasError = error !== undefined && error !== null && error !== false && error !== ''
+  if (!hasError && !isFlat && !isErrorEvent) return undefined
   const said = saidIn(answer)
   return classify(statusIn(said), said, undefined)
 }
@@ -126,10 +126,10 @@ function classify (status: number, said: Said, retryAfterSeconds: number | undef
   }
   if (status < 400 || status >= 500) return fact('error')
   const shown = { param, status: status === 422 ? 400 : status }
-  const named = code !== undefined && !/^\d+$/.test(code) // some servers repeat the status as the code
+  const isNamed = code !== undefined && !/^\d+$/.test(code) // some servers repeat the status as the code
   return policyCodes.has(known)
     ? fact('content_policy', { ...shown, code: known })
-    : fact('invalid_request', { ...shown, ...named && { code } })
+    : fact('invalid_request', { ...shown, ...isNamed && { code } })
 }
 
 /** xAI answers 400 for a wrong key, and 403 for both keys and content. */

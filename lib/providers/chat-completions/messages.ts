@@ -35,11 +35,11 @@ export function wireConversation (messages: readonly Message[], quirks: Quirks):
 
 /** Inserts an assistant turn between tool results and a user message, for servers that require one. */
 function withTurnAfterTools (messages: readonly Message[]): readonly Message[] {
-  const meets = (index: number): boolean =>
+  const followsTool = (index: number): boolean =>
     messages[index]?.role === 'user' && messages[index - 1]?.role === 'tool'
-  if (!messages.some((_, index) => meets(index))) return messages
+  if (!messages.some((_, index) => followsTool(index))) return messages
   return messages.flatMap((message, index): Message[] =>
-    meets(index) ? [{ role: 'assistant', content: 'I have the results.' }, message] : [message]
+    followsTool(index) ? [{ role: 'assistant', content: 'I have the results.' }, message] : [message]
   )
 }
 
@@ -64,7 +64,7 @@ export function mapSame<T> (list: readonly T[], map: (item: T, index: number) =>
 
 function wireMessage (given: Message, index: number, quirks: Quirks): Message {
   const cleaned = clean(given, quirks)
-  const message = quirks.contentLists === false || isApart(given) ? withoutList(cleaned) : cleaned
+  const message = quirks.contentLists === false || isListForOrder(given) ? withoutList(cleaned) : cleaned
   switch (message.role) {
     case 'user':
       if (typeof message.content !== 'string') {
@@ -87,7 +87,7 @@ function wireMessage (given: Message, index: number, quirks: Quirks): Message {
 }
 
 /** Returns true for an answer that is a list only because its texts have thinking between them, or phases. */
-function isApart (message: Message): boolean {
+function isListForOrder (message: Message): boolean {
   if (message.role !== 'assistant') return false
   if (!hasTurnOrder(message) && textPhases(message).length === 0) return false
   return answerParts(message.content).every(part => part.type === 'text' && !('cache_control' in part))
@@ -96,7 +96,7 @@ function isApart (message: Message): boolean {
 /** Joins a list of texts, for servers that take only a text. A list with other parts stays. */
 function withoutList (message: Message): Message {
   if (!Array.isArray(message.content) || message.content.length === 0) return message
-  const texts = message.content.map(textOf)
+  const texts = message.content.map(partText)
   if (texts.includes(undefined)) return message
   return { ...message, content: texts.join(message.role === 'assistant' ? '' : '\n\n') }
 }
@@ -116,24 +116,24 @@ export function answerTexts ({ content, refusal }: AssistantMessage): string[] {
   ]
 }
 
-function textOf (part: UserPart | AssistantPart): string | undefined {
+function partText (part: UserPart | AssistantPart): string | undefined {
   if (part.type === 'text') return part.text
   return part.type === 'refusal' ? part.refusal : undefined
 }
 
 function clean (message: Message, { keepInHistory = [], messageNames = 'all' }: Quirks): Message {
   const fields = fieldsOf(message.role, messageNames)
-  let spare = false
+  let hasSpareField = false
   for (const key in message) {
-    if (!fields.includes(key) || Reflect.get(message, key) === null) spare = true
+    if (!fields.includes(key) || Reflect.get(message, key) === null) hasSpareField = true
   }
-  if (!spare) return message
+  if (!hasSpareField) return message
   const kept: Record<string, unknown> = {}
   for (const key in message) {
     const value: unknown = Reflect.get(message, key)
-    const wanted = fields.includes(key) || (message.role === 'assistant' && keepInHistory.includes(key))
+    const isKept = fields.includes(key) || (message.role === 'assistant' && keepInHistory.includes(key))
     // Keep null content: the answer was a tool call.
-    if (wanted && (value !== null || key === 'content')) kept[key] = value
+    if (isKept && (value !== null || key === 'content')) kept[key] = value
   }
   return kept as Message // the same message with fewer optional fields
 }

@@ -215,8 +215,8 @@ export class ResponseReader {
       events.push({ type: 'text-delta', choice: index, text, ...logprobs !== undefined && { logprobs } })
     }
     if (refusal !== undefined) {
-      const withLogprobs = logprobsFor === 'refusal' && logprobs !== undefined
-      events.push({ type: 'refusal-delta', choice: index, text: refusal, ...withLogprobs && { logprobs } })
+      const hasLogprobs = logprobsFor === 'refusal' && logprobs !== undefined
+      events.push({ type: 'refusal-delta', choice: index, text: refusal, ...hasLogprobs && { logprobs } })
     }
   }
 

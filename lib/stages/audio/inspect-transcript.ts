@@ -78,7 +78,7 @@ async function* streamed (
   let textBefore = ''
   let end: Transcript | undefined
   const turns: DiarizedSegment[] = []
-  const textOf = (event: TranscriptEvent): ChatEvent[] => {
+  const chatEventsOf = (event: TranscriptEvent): ChatEvent[] => {
     if (event.type === 'transcript-delta') {
       isBegun = true
       const { text, logprobs, segmentId } = event
@@ -108,7 +108,7 @@ async function* streamed (
   }
   const said = flatMap<RecordingCall, Batch<RecordingInput, ChatEvent>>(async function * (inspected) {
     for await (const batch of answer(once(inspected))) {
-      yield { ...batch, events: batch.events.flatMap(textOf) }
+      yield { ...batch, events: batch.events.flatMap(chatEventsOf) }
     }
   })
   let textAfter = ''

@@ -30,7 +30,7 @@ export class Partitions {
         async client =>
           await locked(client, async () => {
             await client.query(
-              `create table if not exists ${nameOf(fromMs)} partition of usage for values from (${fromMs}) to (${monthOf(fromMs, 1)})`
+              `create table if not exists ${partitionName(fromMs)} partition of usage for values from (${fromMs}) to (${monthOf(fromMs, 1)})`
             )
           })
       )
@@ -73,7 +73,7 @@ export class Partitions {
   }
 }
 
-function nameOf (fromMs: number): string {
+function partitionName (fromMs: number): string {
   const date = new Date(fromMs)
   return `usage_${date.getUTCFullYear()}_${String(date.getUTCMonth() + 1).padStart(2, '0')}`
 }

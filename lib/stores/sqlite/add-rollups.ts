@@ -15,18 +15,18 @@ import {
 import type { UsageRow } from '../tables.ts'
 import type { Statement } from './statement-cache.ts'
 
-const amountOf = rollupSums.map(name => amounts[name].of)
+const rowAmounts = rollupSums.map(name => amounts[name].of)
 
 /** The sums of some rows. */
 export class RowSums {
-  readonly sums = amountOf.map(() => 0)
+  readonly sums = rowAmounts.map(() => 0)
   readonly latencies = new Durations()
   readonly first_bytes = new Durations()
 
   /** @param sign -1 subtracts the row */
   add (row: UsageRow, sign: 1 | -1): void {
-    for (let index = 0; index < amountOf.length; index++) {
-      this.sums[index] = (this.sums[index] ?? 0) + sign * (amountOf[index]?.(row) ?? 0)
+    for (let index = 0; index < rowAmounts.length; index++) {
+      this.sums[index] = (this.sums[index] ?? 0) + sign * (rowAmounts[index]?.(row) ?? 0)
     }
     if (row.outcome !== 'ok' || row.endpoint === importEndpoint) return
     this.latencies.add(bucketOf(row.duration_ms), sign)

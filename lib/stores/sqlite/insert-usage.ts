@@ -197,10 +197,12 @@ function rowsByKind (rows: readonly UsageRow[]): {
     // journals are read backwards, so the first row of a call is the latest
     if (seen.has(row.id)) continue
     seen.add(row.id)
-    const compact = isCompact(row)
-    const kind = compact ? kinds.find(([first]) => first !== undefined && areAlike(first, row)) : undefined
+    const isCompactRow = isCompact(row)
+    const kind = isCompactRow
+      ? kinds.find(([first]) => first !== undefined && areAlike(first, row))
+      : undefined
     if (kind !== undefined) kind.push(row)
-    else if (compact && kinds.length < maxKinds) kinds.push([row])
+    else if (isCompactRow && kinds.length < maxKinds) kinds.push([row])
     else others.push(row)
   }
   return { kinds, others }
