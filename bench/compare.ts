@@ -18,7 +18,7 @@ import { deafCallers, isOfMedia, lanes, slowStreams, type Lane } from './support
 import { measureLane, startLoad, startMock, type Sample, type Times } from './support/measure-lane.ts'
 import { median } from './support/statistics.ts'
 import type { Started } from './support/processes.ts'
-import { rssBytes } from '../lib/load/proc.ts'
+import { rssBytes } from '../lib/load/process-cost.ts'
 import { coldStartTable, openTable, laneTable, warmTable, type Round } from './support/report.ts'
 import { peerTable } from './support/peers.ts'
 import { rotated } from './support/rotated.ts'

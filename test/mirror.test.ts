@@ -80,7 +80,6 @@ const elsewhere: Reasons = {
   'cli/bench-report': ['cli/bench', 'prints what is measured there'],
   'load/answers': ['load/answer-check', 'the answers that are checked there'],
   'load/http-lanes': ['cli/bench', 'the lanes of the command'],
-  'load/proc': ['load/process-cost', 'reads what is added up there'],
   'load/raw-server': ['load/simulated-provider', 'the HTTP of the provider'],
   'load/simulator-thread': ['load/simulated-provider', 'the thread of the provider'],
   'apply/change-plan': ['cli/apply', 'the plan that the command prints and carries out'],
@@ -133,8 +132,7 @@ const elsewhere: Reasons = {
   'providers/prompt-as-message': [
     'pipelines/text-completions',
     'sends what the chat adapters of every provider send'
-  ],
-  'process/check-tls-files': ['http/tls-files', 'says in a sentence what is wrong with them']
+  ]
 }
 
 /**

@@ -5,7 +5,7 @@
 
 import { headgate, type Contender, type Running } from '../support/contenders.ts'
 import { lanes } from '../support/lanes.ts'
-import { cpuUs } from '../../lib/load/proc.ts'
+import { cpuUs } from '../../lib/load/process-cost.ts'
 import { measureLane, startLoad, startMock } from '../support/measure-lane.ts'
 import { table } from '../support/report.ts'
 import { median } from '../support/statistics.ts'

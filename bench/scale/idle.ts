@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { headgate } from '../support/contenders.ts'
 import { startMock } from '../support/measure-lane.ts'
-import { cpuUs, rssBytes } from '../../lib/load/proc.ts'
+import { cpuUs, rssBytes } from '../../lib/load/process-cost.ts'
 import { table } from '../support/report.ts'
 import { median } from '../support/statistics.ts'
 import { sharedConfiguration, type ScaleOptions, type Servers } from './servers.ts'

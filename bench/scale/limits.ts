@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
-import { cpuUs } from '../../lib/load/proc.ts'
+import { cpuUs } from '../../lib/load/process-cost.ts'
 import { cores, start, type Started } from '../support/processes.ts'
 import { table } from '../support/report.ts'
 import { median } from '../support/statistics.ts'

@@ -11,7 +11,7 @@ import { openDatabase } from '../../lib/stores/open-database.ts'
 import { headgate, type Contender } from '../support/contenders.ts'
 import { lanes } from '../support/lanes.ts'
 import { measureLane, startLoad, startMock } from '../support/measure-lane.ts'
-import { rssBytes } from '../../lib/load/proc.ts'
+import { rssBytes } from '../../lib/load/process-cost.ts'
 import { table } from '../support/report.ts'
 import { postgresStore, sharedConfiguration, type ScaleOptions, type Servers } from './servers.ts'
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Agent, request } from 'undici'
-import { rssBytes } from '../../lib/load/proc.ts'
+import { rssBytes } from '../../lib/load/process-cost.ts'
 import { cores, freePort, start, type Started } from '../support/processes.ts'
 
 export const key = 'soak-key'

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url'
 import { path, type Contender, type Running } from './contenders.ts'
 import { tls } from './certificate.ts'
-import { cpuUs, rssBytes } from '../../lib/load/proc.ts'
+import { cpuUs, rssBytes } from '../../lib/load/process-cost.ts'
 import { cores, freePort, start, type Started } from './processes.ts'
 import type { Lane } from './lanes.ts'
 import type { Job, JobResult, LoadMessage } from './load.ts'

@@ -19,8 +19,7 @@ import { Passkeys } from './passkeys.ts'
 import { Projects } from './projects.ts'
 import { isAtLeast, type Principal } from './roles.ts'
 import { Sessions } from './sessions.ts'
-import { FailureQuota } from './failure-quota.ts'
-import { Throttle } from './throttle.ts'
+import { FailureQuota, Throttle } from './throttle.ts'
 import { Users, type UserChanges } from './users.ts'
 
 type AccountsDatabase = Pick<Database, 'query' | 'storeFileIntact' | 'lockRows' | 'transaction'>

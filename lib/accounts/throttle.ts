@@ -66,6 +66,31 @@ export class Throttle {
   }
 }
 
+/** Maximum failed sign-ins for unknown users that are written to the audit log, per quarter of an hour. */
+const maxNotedFailures = 100
+
+/**
+ * Limits how many failed sign-ins for unknown users are written to the audit log: anyone can cause them, from
+ * any number of addresses, and they must not fill the store. The throttle limits those for known users.
+ */
+export class FailureQuota {
+  #noted = 0
+  #untilMs = 0
+
+  /**
+   * Uses one place.
+   *
+   * @returns false if the last quarter of an hour had too many
+   */
+  take (nowMs = performance.now()): boolean {
+    if (nowMs >= this.#untilMs) {
+      this.#untilMs = nowMs + windowMs
+      this.#noted = 0
+    }
+    return ++this.#noted <= maxNotedFailures
+  }
+}
+
 function tooMany (waitMs: number): GatewayError {
   const minutes = Math.ceil(waitMs / 60_000)
   return new GatewayError('rate_limit_exceeded', {

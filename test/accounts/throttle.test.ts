@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { GatewayError } from '../../lib/core/errors.ts'
-import { Throttle } from '../../lib/accounts/throttle.ts'
+import { FailureQuota, Throttle } from '../../lib/accounts/throttle.ts'
 
 /** Returns how many of the attempts are let through. */
 function passed (throttle: Throttle, tries: ReadonlyArray<readonly [address: string, user: string]>): number {
@@ -169,3 +169,13 @@ t.test(
     t.same(refusal(), {})
   }
 )
+
+t.test('at most a hundred failures are recorded per quarter of an hour', async t => {
+  const quota = new FailureQuota()
+  const noted = (count: number, nowMs: number): number =>
+    Array.from({ length: count }, () => quota.take(nowMs)).filter(Boolean).length
+  t.equal(noted(60, 1000), 60)
+  t.equal(noted(1000, 2000), 40)
+  t.equal(noted(10, 1000 + 15 * 60_000 - 1), 0)
+  t.equal(noted(1000, 1000 + 15 * 60_000), 100)
+})

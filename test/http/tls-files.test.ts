@@ -5,7 +5,7 @@ import { connect, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { createHttpServer } from '../../lib/http/create-server.ts'
 import { listen } from '../../lib/http/listen.ts'
-import { checkTlsFiles } from '../../lib/process/check-tls-files.ts'
+import { checkTlsFiles } from '../../lib/process/check-certificates.ts'
 import { makeCertificate, noOpenSsl } from '../support/certificate.ts'
 import { until } from '../support/until.ts'
 

@@ -1,10 +1,10 @@
 /** Maps events to text-completion chunks; a complete answer merges all its chunks. */
 
 import { completionUsage } from '../chat-completions/chunk.ts'
-import { textLogprobs } from './text-logprobs.ts'
+import { numberOf, objectOf, objectsOf } from '../../json/type-guards.ts'
 import type { AnswerHead } from '../dialect.ts'
 import type { ChatEvent, FinishReason, Logprobs } from '../../core/events.ts'
-import type { TextCompletion, TextCompletionChoice } from '../../../schemas/text-completions.ts'
+import type { TextCompletion, TextCompletionChoice, TextLogprobs } from '../../../schemas/text-completions.ts'
 
 export class TextChunks {
   /** Fields of every chunk. */
@@ -73,4 +73,28 @@ export class TextChunks {
 
 function finishOf (reason: FinishReason): TextCompletionChoice['finish_reason'] {
   return reason === 'length' || reason === 'content_filter' ? reason : 'stop'
+}
+
+/** Returns log probabilities as four lists. @param offset of the first token in the text of its choice */
+function textLogprobs (logprobs: Logprobs | undefined, offset: number): TextLogprobs | null {
+  if (!Array.isArray(logprobs?.content)) return null
+  const lists: TextLogprobs = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] }
+  let at = offset
+  for (const entry of logprobs.content) {
+    const { token, logprob, top_logprobs: top } = objectOf(entry) ?? {}
+    const text = typeof token === 'string' ? token : ''
+    lists.tokens.push(text)
+    lists.token_logprobs.push(numberOf(logprob) ?? null)
+    lists.top_logprobs.push(alternatives(top))
+    lists.text_offset.push(at)
+    at += text.length
+  }
+  return lists
+}
+
+function alternatives (top: unknown): Record<string, number> | null {
+  const known = objectsOf(top).flatMap(({ token, logprob }) =>
+    typeof token === 'string' && typeof logprob === 'number' ? [[token, logprob] as const] : []
+  )
+  return known.length === 0 ? null : Object.fromEntries(known)
 }

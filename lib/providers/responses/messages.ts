@@ -1,10 +1,10 @@
 /** Converts messages to items: an assistant message becomes its reasoning, texts and calls. */
 
+import { createHash } from 'node:crypto'
 import { contentFor, toReasoningItem } from '../../chat/reasoning-item.ts'
 import { hasTurnOrder, inTurnOrder, textPhases } from '../../chat/turn-order.ts'
 import { answerTexts } from '../chat-completions/messages.ts'
 import { inputContent } from './content.ts'
-import { toolCallIdOf } from './tool-call-id.ts'
 import type { JsonObject } from '../../json/type-guards.ts'
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../../schemas/messages.ts'
 import type { InputItem } from './wire.ts'
@@ -76,4 +76,14 @@ function resultItem ({ tool_call_id: id, content }: ToolMessage, custom: Readonl
     call_id: toolCallIdOf(id),
     output: typeof content === 'string' ? content : content.map(({ text }) => text).join('')
   }
+}
+
+/** Maximum length of a tool call id. */
+const maxCallIdLength = 64
+
+/**
+ * Returns the id of a call as sent: an id from another provider that is too long is replaced by its digest.
+ */
+function toolCallIdOf (id: string): string {
+  return id.length <= maxCallIdLength ? id : `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
 }

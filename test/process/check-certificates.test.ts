@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { createLog } from '../../lib/log/log.ts'
-import { warnOfCertificates } from '../../lib/process/warn-of-certificates.ts'
+import { warnOfCertificates } from '../../lib/process/check-certificates.ts'
 import { certificateFor, noOpenSsl } from '../support/certificate.ts'
 
 t.test(
