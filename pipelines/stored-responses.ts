@@ -12,7 +12,7 @@ import { responsesDirectTexts, responsesListTexts } from '../lib/dialects/respon
 import { withRestoredTexts } from '../lib/replies/restored-texts.ts'
 import { callerProviderKey } from '../lib/routing/provider-choice.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { deleteAtProvider } from '../lib/attempts/delete-response.ts'
+import { deleteAtProvider } from '../lib/deferred/delete-at-provider.ts'
 import { splitFrames } from '../lib/wire/sse-frames.ts'
 import { ownKeyHeader } from '../lib/wire/openapi-headers.ts'
 import { pipeline, type Handler } from './pipeline.ts'

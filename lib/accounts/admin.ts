@@ -2,7 +2,7 @@
  * Holds what the admin API works with: one per process, whatever its configuration. Opened when first needed.
  */
 
-import { WorkQueue } from '../async/fair-semaphore.ts'
+import { WorkQueue } from '../async/work-queue.ts'
 import type { LiveConfiguration } from '../config/live-configuration.ts'
 import type { KeyStore } from '../keys/key-store.ts'
 import { ManagedKeys } from '../keys/managed-keys.ts'

@@ -81,6 +81,12 @@ export function processState (name: string): ProcessState {
 }
 
 /**
+ * Milliseconds of silence after which a process counts as exited if nothing else is known about it, such as
+ * one in another container: the longest duration of a call by default.
+ */
+export const lostAfterMs = 600_000
+
+/**
  * Returns true for a process that exists, even if stopped, and already existed at that moment; false where
  * the system does not tell, since another process may have taken its id.
  */

@@ -13,7 +13,7 @@ import type { FitOptions } from '../core/direct-request.ts'
 import type { AnswerEvent } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { AdapterInput, Provider } from '../providers/provider.ts'
-import type { MissingApis } from '../routing/routing-state.ts'
+import type { MissingApis } from '../routing/missing-apis.ts'
 
 interface PreparedRequestOptions<R, E> extends UpstreamTarget<R, E> {
   readonly abandoned: AbandonedAnswers

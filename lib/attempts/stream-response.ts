@@ -10,6 +10,7 @@ import { asInterrupted, parseResponseBytes, readerError } from './parse-response
 import { usageIn, type AnyEvent, type OpenResponse } from './open-response.ts'
 import type { AnswerMemory } from './answer-memory.ts'
 import { reportedBy, type ReportedUsage } from '../core/usage.ts'
+import { isVisibleOutput } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { EventStreamFormat, StreamReader, UpstreamBody } from '../providers/provider.ts'
@@ -269,10 +270,10 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
    */
   #cut (error: unknown, into: E[]): void {
     this.#hasFinished = true
-    const broke =
+    const isBroken =
       error instanceof GatewayError &&
       (error.code === 'upstream_stream_interrupted' || error.code === 'upstream_timeout')
-    if (!broke || !this.#hasStarted) throw error
+    if (!isBroken || !this.#hasStarted) throw error
     try {
       this.#reader.end(into)
     } catch {
@@ -339,16 +340,6 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
 function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   const start = Buffer.from(buffer, byteOffset, Math.min(byteLength, 64)).toString().trimStart()
   return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
-}
-
-/** Returns whether a caller sees the event: false for a head, an empty delta and usage. */
-export function isVisibleOutput (event: {
-  readonly type: string
-  readonly text?: string
-  readonly isInvisible?: boolean
-}): boolean {
-  const { type, text, isInvisible = false } = event
-  return type !== 'answer-start' && type !== 'usage' && text !== '' && !isInvisible
 }
 
 /** A timer with a promise. */

@@ -3,7 +3,7 @@
 import { realpathSync, statSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import type { Configuration, ConfigurationCheck } from '../../schemas/admin/configuration.ts'
-import { WorkQueue } from '../async/fair-semaphore.ts'
+import { WorkQueue } from '../async/work-queue.ts'
 import { runInWorker } from '../async/run-in-worker.ts'
 import type { CallSignal } from '../core/call.ts'
 import { readTextFile } from '../net/read-regular-file.ts'

@@ -8,7 +8,7 @@
 
 import { Histogram, roundTripBounds, type HistogramValue } from '../core/histogram.ts'
 import { EventEmitter } from 'node:events'
-import { processName } from '../async/process-name.ts'
+import { lostAfterMs, processName } from '../async/process-name.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import {
@@ -52,12 +52,6 @@ interface Events {
 
 /** Heartbeats that a process must miss to count as gone. */
 const missedBeats = 10
-/**
- * How long the names of silent or exited processes are kept, in milliseconds: as long as Redis keeps their
- * reservations.
- */
-export const lostAfterMs = 600_000
-
 export class RedisServer extends EventEmitter<Events> {
   /** The name of this process among those that use the server. */
   readonly id: string

@@ -284,3 +284,13 @@ export interface ResultEvent<T = unknown> {
 /** An event of any answer. */
 export type AnswerEvent =
   | ChatEvent | SpeechEvent | ImageEvent | EmbeddingsEvent | TranscriptEvent | ResultEvent
+
+/** Returns whether a caller sees the event: false for a head, an empty delta and usage. */
+export function isVisibleOutput (event: {
+  readonly type: string
+  readonly text?: string
+  readonly isInvisible?: boolean
+}): boolean {
+  const { type, text, isInvisible = false } = event
+  return type !== 'answer-start' && type !== 'usage' && text !== '' && !isInvisible
+}

@@ -350,7 +350,7 @@ export class CallRecord {
   /** Captures the bodies, if the project or the spans keep them. */
   bodies: BodyCapture | undefined = undefined
 
-  // Kept by `limits/usage-recorder`.
+  // Kept by `gateway/usage-recorder`.
   /**
    * The journal entry of the row. Not in a `WeakMap`, whose entries the garbage collector visits at every
    * scavenge.

@@ -8,7 +8,7 @@
 
 import { Worker } from 'node:worker_threads'
 import { abortable } from '../async/cancellation.ts'
-import { WorkQueue } from '../async/fair-semaphore.ts'
+import { WorkQueue } from '../async/work-queue.ts'
 import { isolated } from '../async/run-in-worker.ts'
 import type { CallSignal } from '../core/call.ts'
 import type { Excess, Text, TokenLimits } from './measure-inputs.ts'

@@ -5,7 +5,7 @@
 
 import { BudgetWarnings } from '../limits/budget-warnings.ts'
 import { recordedUsages } from '../limits/reservation.ts'
-import { UsageRecorder } from '../limits/usage-recorder.ts'
+import { UsageRecorder } from './usage-recorder.ts'
 import { CallBodyStore } from '../stores/call-body-store.ts'
 import { logCall } from '../telemetry/call-log.ts'
 import { loggableError } from '../text/describe-error.ts'

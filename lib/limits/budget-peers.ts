@@ -15,7 +15,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isSummedUnit, usedBetweenStatement } from '../usage/spending.ts'
-import { hasRunSince, processName, processState } from '../async/process-name.ts'
+import { hasRunSince, lostAfterMs, processName, processState } from '../async/process-name.ts'
 import { recordedRows } from '../stores/sqlite/recorded-rows.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { SqliteDatabase } from '../stores/database.ts'
@@ -50,11 +50,6 @@ export interface BudgetPeersOptions {
 const defaultBeatMs = 1000
 /** Heartbeats that a joining gateway waits for a peer that does not respond. */
 const maxMissedBeats = 10
-/**
- * Milliseconds without a heartbeat after which a peer is considered dead if nothing else is known about it,
- * such as a peer in another container: the longest duration of a call by default.
- */
-const lostAfterMs = 600_000
 /** Usage is recorded half a second after a call unless the store is busy. Before that it counts twice. */
 const recordedAfterBeats = 1
 

@@ -5,7 +5,8 @@
 
 import { countedLimits } from '../../schemas/config/counted-limits.ts'
 import { dayMs } from '../core/day.ts'
-import { lostAfterMs, type RedisServer } from '../coordination/redis-server.ts'
+import { lostAfterMs } from '../async/process-name.ts'
+import type { RedisServer } from '../coordination/redis-server.ts'
 import { CountBatch, type CountedAccount } from './count-batch.ts'
 import { counterName, countersOf, sumsOf, type Counter, type SumKey } from './sum-keys.ts'
 import type { Unit } from './call-accounts.ts'
@@ -63,7 +64,7 @@ export interface Leases {
   readonly leaseMs?: number
   /**
    * Milliseconds after which an expired call's part of a sum is released; until then the provider may still
-   * bill it. Default 600,000: the default maximum duration of a call.
+   * bill it. Default 600,000.
    */
   readonly lostAfterMs?: number
 }

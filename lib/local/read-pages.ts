@@ -8,7 +8,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { standardSignal } from '../async/cancellation.ts'
 import type { CallSignal } from '../core/call.ts'
-import { WorkQueue } from '../async/fair-semaphore.ts'
+import { WorkQueue } from '../async/work-queue.ts'
 import { imageSize } from '../images/files.ts'
 import { checkPages } from '../ocr/page-selection.ts'
 import { pageTexts } from '../ocr/pdf.ts'
@@ -30,7 +30,7 @@ const imageBytes = 256 * 1024 * 1024
 const textBytes = 8 * 1024 * 1024
 
 /** Recognition takes a core for a second or two per page. */
-const semaphore = new WorkQueue(Math.max(1, availableParallelism() - 1))
+const queue = new WorkQueue(Math.max(1, availableParallelism() - 1))
 
 /**
  * Returns the text of each page, in order; an image is one page.
@@ -48,7 +48,7 @@ export async function readPages (
 ): Promise<readonly string[]> {
   const { signal, keyId = '' } = sending
   if (!isPdf) {
-    return [await semaphore.run(keyId, async () => await recognise(bytes, programs, signal), signal)]
+    return [await queue.run(keyId, async () => await recognise(bytes, programs, signal), signal)]
   }
   const texts = await pageTexts(bytes, keyId, signal)
   if (texts === undefined) {
@@ -83,7 +83,7 @@ async function recognisePages (
     const results = await Promise.allSettled(
       bare.map(async index => {
         try {
-          pages[index] = await semaphore.run(
+          pages[index] = await queue.run(
             keyId,
             async () => await recognise(await paint(file, index + 1, programs, either), programs, either),
             either

@@ -1,6 +1,6 @@
 /** Speech by eSpeak NG: a simple voice, in a hundred languages. */
 
-import { WorkQueue } from '../async/fair-semaphore.ts'
+import { WorkQueue } from '../async/work-queue.ts'
 import { runProgram } from '../async/run-program.ts'
 import type { SendOptions } from '../providers/provider.ts'
 
@@ -19,7 +19,7 @@ const maxBytes = 128 * 1024 * 1024
 const pcmRate = 24_000
 
 // It computes as fast as it can; more at once would take the processors from all other work.
-const semaphore = new WorkQueue(2)
+const queue = new WorkQueue(2)
 
 /**
  * Says a text. The text goes to the program's standard input, and nothing a caller wrote becomes
@@ -44,7 +44,7 @@ export async function speak (
     '-v',
     name
   ]
-  const wav = await semaphore.run(
+  const wav = await queue.run(
     keyId,
     async () => await runProgram(program, args, { input: Buffer.from(input), signal, maxBytes }),
     signal

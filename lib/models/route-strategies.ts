@@ -2,6 +2,7 @@
 
 import { mergeSettings } from '../chat/merge-settings.ts'
 import { blendedPrice, cachesPrompts } from './price.ts'
+import { weightedKey } from './weighted-key.ts'
 import type { CallSession } from '../core/call.ts'
 import type { Ranked, Route } from '../core/route.ts'
 import type { RouteSettings } from '../core/settings.ts'
@@ -164,14 +165,4 @@ function byNumber (rows: ReadonlyArray<readonly [Route, number]>): Route[] {
 
 function valueOf ({ ranked }: Route, unknown: number): number {
   return ranked?.value ?? unknown
-}
-
-/**
- * Returns a number that orders candidates by weight (Efraimidis and Spirakis): the lowest wins, and each
- * candidate wins in proportion to its weight. Weight 0 comes last.
- *
- * @param drawn from 0 up to but not including 1
- */
-export function weightedKey (weight: number, drawn: number): number {
-  return weight === 0 ? Infinity : -Math.log(1 - drawn) / weight
 }

@@ -6,7 +6,7 @@
 
 import { fileURLToPath } from 'node:url'
 import type { CallSignal } from '../core/call.ts'
-import { WorkQueue } from '../async/fair-semaphore.ts'
+import { WorkQueue } from '../async/work-queue.ts'
 import { runProgram } from '../async/run-program.ts'
 import { startDeadline } from '../async/start-deadline.ts'
 import { maxDepth } from '../json/parse-bounded.ts'
@@ -20,7 +20,7 @@ const memoryKilobytes = 1024 * 1024
 const maxBytes = 64 * 1024 * 1024
 const reader = fileURLToPath(new URL('./pdf-reader.js', import.meta.url))
 /** Processes at a time: each takes a core and up to a gigabyte. */
-const semaphore = new WorkQueue(2)
+const queue = new WorkQueue(2)
 
 /**
  * @param owner the key it belongs to: no key gets a second process while another waits for one
@@ -64,7 +64,7 @@ async function inProcess (
   owner: string,
   signal: CallSignal
 ): Promise<unknown> {
-  return await semaphore.run(
+  return await queue.run(
     owner,
     async () => {
       const inTime = startDeadline(limitMs, signal)

@@ -7,7 +7,7 @@
  */
 
 import type { CallSession } from '../core/call.ts'
-import { weightedKey } from '../models/route-strategies.ts'
+import { weightedKey } from '../models/weighted-key.ts'
 import type { GatewayError } from '../core/errors.ts'
 
 /** Cooldown of a rate-limited credential in milliseconds, unless the provider specifies one. */

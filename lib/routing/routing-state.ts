@@ -14,7 +14,7 @@ import { LearnedCooldowns } from './learned-cooldowns.ts'
 import { ModelCircuit, type ModelAttempt } from './model-circuit.ts'
 import { ExtraRequestBudget, RetryBudget } from './request-budgets.ts'
 import { ServedSessions, ToolCallOrigins } from './served-conversations.ts'
-import type { Provider } from '../providers/provider.ts'
+import { MissingApis } from './missing-apis.ts'
 import type { SharedCooldown } from '../coordination/cooldown-exchange.ts'
 
 /** Maximum models with a circuit; callers name models, so names are unbounded. */
@@ -334,40 +334,6 @@ export class RoutingState {
       this.#circuits.delete(oldest)
     }
     return circuit
-  }
-}
-
-/** How long a server counts as lacking the API, in milliseconds; an update may add it. */
-export const missingMs = 15 * 60_000
-
-/**
- * Remembers which servers lack the API of a dialect that their kind usually has. A server that has served the
- * API once never counts as lacking it: later refusals are about the request. Kept per process, until the
- * configuration is reloaded.
- */
-export class MissingApis {
-  readonly #now: () => number
-  readonly #served = new WeakSet<Provider>()
-  readonly #untilMs = new WeakMap<Provider, number>()
-
-  /** @param now returns monotonic milliseconds */
-  constructor (now: () => number) {
-    this.#now = now
-  }
-
-  /** Records that a direct request succeeded. */
-  noteServed (provider: Provider): void {
-    this.#served.add(provider)
-  }
-
-  /** Records that a server refused the API and then accepted the same request in translated form. */
-  noteMissing (provider: Provider): void {
-    this.#untilMs.set(provider, this.#now() + missingMs)
-  }
-
-  isMissing (provider: Provider): boolean {
-    const untilMs = this.#untilMs.get(provider)
-    return untilMs !== undefined && this.#now() < untilMs && !this.#served.has(provider)
   }
 }
 

@@ -5,13 +5,12 @@ import { judgeTexts } from '../guards/gathered-texts.ts'
 import { StreamFilter } from '../guards/stream-filter.ts'
 import { StreamJudge } from '../guards/stream-judge.ts'
 import { TextFilters, type FilterLayer, type JudgeLayer, type TextGuards } from '../guards/text-guards.ts'
-import { everywhere, text, type ReplaceText } from '../json/place-table.ts'
 import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
-import { isVisibleOutput } from '../attempts/stream-response.ts'
+import { isVisibleOutput, type ChatEvent } from '../core/events.ts'
 import { RefusableAnswer, afterVerdict, type AnswerEnd, type AnswerStep } from './after-verdict.ts'
+import { replaceInError } from '../guards/replace-in-error.ts'
 import type { Batch, RoutedCall } from '../core/call.ts'
-import type { ChatEvent } from '../core/events.ts'
 import type { DirectTexts } from '../dialects/dialect.ts'
 import type { AnswerInspector } from '../guards/answer-inspector.ts'
 
@@ -212,32 +211,4 @@ function inTime<R> (
 ): Promise<Step<R> | undefined> | undefined {
   if (dueInMs === undefined) return reading
   return dueInMs === 0 ? undefined : withTimeout(dueInMs, reading)
-}
-
-/** Replaces the texts of an error: providers may quote the request or their answer in it. */
-export function replaceInError (error: GatewayError, replace: ReplaceText): GatewayError {
-  const message = replace(error.message, text)
-  const cause = replacedCause(error.cause, replace)
-  const { original } = error
-  const body = original === undefined ? undefined : replacedBody(original.body, replace)
-  if (message === error.message && cause === error.cause && body === original?.body) return error
-  return error.with({
-    message,
-    cause,
-    ...original !== undefined && body !== undefined && { original: { ...original, body } }
-  })
-}
-
-/** Adapters put the provider's message there, for the log. An `Error` has none. */
-function replacedCause (cause: unknown, replace: ReplaceText): unknown {
-  return cause instanceof Error ? cause : everywhere(undefined).replace(cause, replace)
-}
-
-function replacedBody (body: string, replace: ReplaceText): string {
-  try {
-    return everywhere(undefined).replaceIn(body, replace)
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    return replace(body, text)
-  }
 }

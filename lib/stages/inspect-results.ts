@@ -8,7 +8,7 @@ import { once } from '../pipeline/sources.ts'
 import { flatMap, type Stage } from '../pipeline/stage.ts'
 import type { Batch, RoutedCall } from '../core/call.ts'
 import type { ReplaceText } from '../json/place-table.ts'
-import { replaceInError } from './inspect-answer.ts'
+import { replaceInError } from '../guards/replace-in-error.ts'
 
 /** Returns a value with its texts replaced, or the same value where nothing differs. */
 export type ReplaceValue<T> = (value: T, replace: ReplaceText) => T

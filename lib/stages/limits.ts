@@ -43,7 +43,7 @@ const maxPauseMs = 1000
 
 /**
  * Admits calls: one in, one out, possibly with fewer routes. Usage is reserved here and settled when the
- * call has ended (`limits/usage-recorder`). Calls without limits pass.
+ * call has ended (`gateway/usage-recorder`). Calls without limits pass.
  *
  * A call with a budget uses priced models only. Unless `strict` is false, it is granted its maximum cost or
  * the rest of the budget, whichever is less; `capAnswer` keeps the answer within that.

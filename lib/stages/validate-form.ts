@@ -6,7 +6,7 @@ import { noteAttribution } from '../validation/attribution.ts'
 import { compileCheck } from '../validation/compile-check.ts'
 import { explain } from '../validation/explain.ts'
 import { attributionFields, isForm, parseFormFields, type FormRequest } from '../validation/form.ts'
-import { maxDetails, unexplained } from './validate.ts'
+import { maxDetails, unexplained } from '../validation/body-check.ts'
 
 /**
  * Reads the multipart form of each call and sets it as `request`, with its texts converted as the schema

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { unknownModelEntry } from '../../lib/models/known-models.ts'
-import { orderForCall, orderRoutes, unique, weightedKey } from '../../lib/models/route-strategies.ts'
+import { orderForCall, orderRoutes, unique } from '../../lib/models/route-strategies.ts'
 import { route as routeOf } from '../support/routes.ts'
 import type { CallSession } from '../../lib/core/call.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
@@ -145,13 +145,4 @@ t.test('a model may have the name of a built-in property', async t => {
   )
   t.match(found?.ranked, { by: 'weight', value: 1 })
   t.equal(found?.defaults, undefined)
-})
-
-t.test('the target with the lowest hash wins in proportion to its weight', async t => {
-  let seed = 1
-  const random = (): number => (seed = seed * 16807 % 2147483647) / 2147483647
-  let wins = 0
-  for (let draw = 0; draw < 4000; draw++) if (weightedKey(3, random()) < weightedKey(1, random())) wins++
-  t.ok(Math.abs(wins - 3000) < 120, `${wins} of 4000`)
-  t.equal(weightedKey(0, 0), Infinity, 'weight 0 comes last, whatever the hash')
 })

@@ -1,12 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
-import { createProvider } from '../../lib/providers/index.ts'
-import { MissingApis, missingMs, RoutingState } from '../../lib/routing/routing-state.ts'
+import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { clock, fail, route } from '../support/routes.ts'
-import { providerSettings } from '../support/settings.ts'
 import type { Route } from '../../lib/core/route.ts'
-import type { Provider } from '../../lib/providers/provider.ts'
 
 t.test('routes are tried in order, those that cool down last', async t => {
   const a = route('one/a')
@@ -281,39 +278,4 @@ t.test('a cooldown of one key at another process does not affect other keys here
   t.ok(after.cooldown(a, 'key-1'))
   pass(5000)
   t.equal(after.cooldown(a, 'key-1'), undefined)
-})
-
-function server (): Provider {
-  return createProvider(providerSettings('openai', 'openai'), {
-    send: async () => {
-      throw new Error('nothing is sent here')
-    }
-  })
-}
-
-t.test('a server without the API is remembered for 15 minutes, and others are not affected', async t => {
-  let now = 5
-  const apis = new MissingApis(() => now)
-  const [one, two] = [server(), server()]
-  t.equal(apis.isMissing(one), false)
-  apis.noteMissing(one)
-  t.same([apis.isMissing(one), apis.isMissing(two)], [true, false])
-  now += missingMs - 1
-  t.equal(apis.isMissing(one), true)
-  now += 1
-  t.equal(apis.isMissing(one), false)
-  t.equal(missingMs, 15 * 60_000)
-  apis.noteMissing(one)
-  t.equal(apis.isMissing(one), true, 'until then again')
-})
-
-t.test('a server that has used the API successfully is never marked as lacking it', async t => {
-  const apis = new MissingApis(() => 0)
-  const [before, after] = [server(), server()]
-  apis.noteServed(before)
-  apis.noteMissing(before)
-  t.equal(apis.isMissing(before), false)
-  apis.noteMissing(after)
-  apis.noteServed(after)
-  t.equal(apis.isMissing(after), false)
 })

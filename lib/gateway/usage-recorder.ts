@@ -4,12 +4,12 @@
  */
 
 import { JournaledCall, type Ledger } from '../usage/ledger.ts'
-import { costHeaders } from './headers.ts'
+import { costHeaders } from '../limits/headers.ts'
 import { usageRow } from '../usage/usage-row.ts'
 import { TimedMember, sharedTimer } from '../async/shared-timer.ts'
 import type { Call, JournalSent } from '../core/call.ts'
-import type { Limiter } from './limiter.ts'
-import { usedIn } from './reservation.ts'
+import type { Limiter } from '../limits/limiter.ts'
+import { usedIn } from '../limits/reservation.ts'
 import type { PricedModels } from '../core/record.ts'
 import type { UsageRow } from '../stores/tables.ts'
 

@@ -1,16 +1,16 @@
 import t from 'tap'
-import { WorkQueue } from '../../lib/async/fair-semaphore.ts'
+import { WorkQueue } from '../../lib/async/work-queue.ts'
 
 const patient = new AbortController().signal
 
 /** Work that records its start and ends on command. */
-function work (semaphore: WorkQueue) {
+function work (queue: WorkQueue) {
   const begun: string[] = []
   const ends = new Map<string, () => void>()
   return {
     begun,
     send: async (name: string, signal = patient): Promise<void> =>
-      await semaphore.run(
+      await queue.run(
         name.charAt(0),
         async () => {
           begun.push(name)
@@ -55,8 +55,8 @@ t.test('no owner gets a second place while another waits for its first', async t
 t.test(
   'work aborted while waiting does not run, and work that fails releases its place',
   async t => {
-    const semaphore = new WorkQueue(1)
-    const { begun, send, end } = work(semaphore)
+    const queue = new WorkQueue(1)
+    const { begun, send, end } = work(queue)
     const leaving = new AbortController()
     const first = send('a1')
     const gone = send('b1', leaving.signal)
@@ -66,7 +66,7 @@ t.test(
     await end('a1')
     await first
     await t.rejects(
-      semaphore.run('a', async () => await Promise.reject(new Error('failed')), patient),
+      queue.run('a', async () => await Promise.reject(new Error('failed')), patient),
       /failed/
     )
     const last = send('a2')

@@ -3,7 +3,8 @@ import type { CallSignal } from '../core/call.ts'
 /**
  * Runs a few pieces of heavy work at a time, fairly: the next one belongs to the owner with the least
  * running, in rotation. No owner gets a second slot while another waits for a first, and an owner with much
- * work does not delay the others. Where waiting must cost nothing, as before every request, use `Semaphore`.
+ * work does not delay the others. Where waiting must cost nothing, as before every request, use `Semaphore`,
+ * which calls back instead of creating promises.
  */
 export class WorkQueue {
   /** Waiting work by owner. An owner that has just been served goes to the end. */
