@@ -89,7 +89,7 @@ export function planReservation<R> (
       ...units,
       ...budgets.length > 0 && {
         nanoUsd: paysProvider
-          ? costsOf(estimate, routes, isStrict, bodyBytes, guardCost, options)
+          ? costsOf(estimate, routes, { isStrict, bodyBytes, guardCost }, options)
           : { max: guardCost, min: guardCost, typical: guardCost }
       }
     }
@@ -101,6 +101,13 @@ export function planReservation<R> (
   return { request, sums, budgets, isStrict, mediaTokens, routes }
 }
 
+interface CostFacts {
+  readonly isStrict: boolean
+  readonly bodyBytes: number
+  /** What guards may spend, in billionths of a dollar. */
+  readonly guardCost: number
+}
+
 /**
  * Returns the typical cost of a call with its guards; for strict budgets also the highest cost, and the least
  * that allows a useful answer.
@@ -108,9 +115,7 @@ export function planReservation<R> (
 function costsOf (
   { prompt, answer, units }: Estimate,
   routes: readonly Route[],
-  isStrict: boolean,
-  bodyBytes: number,
-  guardCost: number,
+  { isStrict, bodyBytes, guardCost }: CostFacts,
   { models, settings }: PlanOptions
 ): RequestedAmount {
   const costOf = (amounts: Amounts): number => guardCost + maxCostOf(routes, models, amounts)

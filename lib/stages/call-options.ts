@@ -1,4 +1,4 @@
-import { updateCall, type Call, type ValidCall } from '../core/call.ts'
+import type { Call, ValidCall } from '../core/call.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
 import { usageCostOf } from '../usage/usage-row.ts'
 import type { CallOptionFields } from '../../schemas/call-options.ts'
@@ -47,8 +47,8 @@ export function callOptions (
     const usageCost = showsCost ? (answered: Call) => usageCostOf(answered, models) : undefined
     if (fallbacks === undefined && maxRetries === undefined && usageCost === undefined) return call
     const names = fallbacks === undefined ? [] : fallbackNames(fallbacks, model)
-    // it only gains a field
-    return updateCall(call, { options: { fallbacks: names, maxRetries, usageCost } }) as unknown as T
+    const fields = { options: { fallbacks: names, maxRetries, usageCost } }
+    return Object.assign(call, fields satisfies Pick<ValidCall<Request>, 'options'>)
   })
 }
 

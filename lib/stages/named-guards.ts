@@ -1,7 +1,7 @@
 /** Finds the configured guards that keys, projects and requests name. */
 
 import { ValidationError } from '../core/errors.ts'
-import { updateCall, type ValidCall } from '../core/call.ts'
+import type { ValidCall } from '../core/call.ts'
 import { isForKey, requireGuards } from '../guards/guard-scope.ts'
 import { isObject } from '../json/type-guards.ts'
 import { map, type PassThroughStage } from '../pipeline/stage.ts'
@@ -32,7 +32,8 @@ export function namedGuards (
         type: 'value_error'
       }])
     })
-    // its request only loses an optional field
-    return updateCall(call, { request, requestedGuards }) as unknown as T
+    // the same type of request: it only loses an optional field
+    const fields = { request: request as T['request'], requestedGuards }
+    return Object.assign(call, fields satisfies Partial<ValidCall<object>>)
   })
 }
