@@ -62,9 +62,14 @@ export async function printText (
   return text
 }
 
+/** Returns true for a value that is small enough to be serialised in one part. */
+export function isPrintedAtOnce (value: unknown): boolean {
+  return nodesIn(value, runNodes) < runNodes
+}
+
 /** Yields the JSON of a value in parts that each take little time. */
 export function * partsOf (value: unknown): Generator<string, void, undefined> {
-  if (nodesIn(value, runNodes) < runNodes) yield JSON.stringify(value)
+  if (isPrintedAtOnce(value)) yield JSON.stringify(value)
   else if (typeof value === 'string') yield * stringParts(value)
   else if (Array.isArray(value)) yield * listParts(value)
   else yield * objectParts(value as object) // everything else is small

@@ -4,6 +4,8 @@ import { done } from './sources.ts'
 export interface Transformer<In, Out> {
   /** Returns the output for a value, or `undefined` for none. */
   readonly push: (value: In) => Out | undefined
+  /** Yields what follows the value of `push`, where that must be awaited; `undefined` for nothing. */
+  readonly more?: () => AsyncIterable<Out> | undefined
   /** Returns a last value once the source has ended, or `undefined` for none. */
   readonly end?: () => Out | undefined
   /**
@@ -44,6 +46,8 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   readonly #transformers: readonly AnyTransformer[]
   /** The current source: that of the current value, or `#source` where values are read as they are. */
   #inner: AsyncIterator<unknown> | undefined
+  /** What follows the value just pushed, in the order of the transformers: the last one's is read first. */
+  readonly #more: MoreValues[] = []
   /** The last values; set once the source has ended or failed. */
   #rest: AsyncIterator<Out, undefined> | undefined
   #hasLeft = false
@@ -58,7 +62,7 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   next (): Promise<Result<Out>> {
     if (this.#rest !== undefined) return this.#rest.next()
     if (this.#hasLeft) return Promise.resolve(done)
-    return this.#inner === undefined
+    return this.#inner === undefined || this.#more.length > 0
       ? this.#advance()
       : this.#inner.next().then(this.#onResult, this.#onFailure)
   }
@@ -67,6 +71,7 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   async return (): Promise<Result<Out>> {
     this.#hasLeft = true
     await (this.#rest === undefined ? this.#close() : this.#rest.return?.())
+    await this.#closeMore()
     return done
   }
 
@@ -83,6 +88,10 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   /** Reads until there is a value. */
   async #advance (): Promise<Result<Out>> {
     for (;;) {
+      if (this.#more.length > 0) {
+        const more = await this.#nextOfMore()
+        if (more !== undefined) return more instanceof Failure ? await this.#end(more) : more
+      }
       let result: IteratorResult<unknown> | undefined
       try {
         result = await (this.#inner === undefined ? this.#openNext() : this.#inner.next())
@@ -129,13 +138,35 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
     let out = value
     for (let at = from; at < this.#transformers.length; at++) {
       try {
-        out = this.#transformers[at]?.push(out)
+        const transformer = this.#transformers[at]
+        out = transformer?.push(out)
+        const more = transformer?.more?.()
+        if (more !== undefined) this.#more.push({ values: more[Symbol.asyncIterator](), at })
       } catch (error) {
         return new Failure(error, at)
       }
       if (out === undefined) return undefined
     }
     return { done: false, value: out as Out } // the type of the last one's output
+  }
+
+  /** Returns the next of the values that follow what was pushed; `undefined` if there are none left. */
+  async #nextOfMore (): Promise<IteratorYieldResult<Out> | Failure | undefined> {
+    for (let last = this.#more.at(-1); last !== undefined; last = this.#more.at(-1)) {
+      const { values, at } = last
+      let result: IteratorResult<unknown>
+      try {
+        result = await values.next()
+      } catch (error) {
+        return new Failure(error, at)
+      }
+      if (result.done === true) this.#more.pop()
+      else {
+        const out = this.#push(result.value, at + 1)
+        if (out !== undefined) return out
+      }
+    }
+    return undefined
   }
 
   /** Ends the transformers, with or without an error. Returns the first of their last values. */
@@ -157,12 +188,17 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
       failure = undefined
       try {
         for await (const value of values) {
-          const result = value === undefined ? undefined : this.#push(value, at + 1)
+          let result = value === undefined ? undefined : this.#push(value, at + 1)
+          for (;;) {
+            if (result instanceof Failure) break
+            if (result !== undefined) yield result.value
+            result = await this.#nextOfMore()
+            if (result === undefined) break
+          }
           if (result instanceof Failure) {
             failure = result
             break
           }
-          if (result !== undefined) yield result.value
         }
       } catch (error) {
         failure = new Failure(error, at + 1)
@@ -173,8 +209,18 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
 
   async #close (): Promise<void> {
     const inner = this.#inner === this.#source ? undefined : this.#inner
-    await Promise.all([inner?.return?.(), this.#source.return?.()])
+    await Promise.all([inner?.return?.(), this.#source.return?.(), this.#closeMore()])
   }
+
+  async #closeMore (): Promise<void> {
+    await Promise.all(this.#more.splice(0).map(async ({ values }) => await values.return?.()))
+  }
+}
+
+interface MoreValues {
+  readonly values: AsyncIterator<unknown>
+  /** The index of their transformer. */
+  readonly at: number
 }
 
 /** An error of the source or of a transformer. Not an `Error`, which would capture a stack. */

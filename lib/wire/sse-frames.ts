@@ -40,6 +40,11 @@ export function sseEvent (event: string, data: string): string {
 export interface FramePrinter<E> {
   /** Returns the frames of a batch; may be empty. */
   readonly print: (events: readonly E[]) => string
+  /**
+   * Called after `print`: yields further frames of the batch, which take too long to print in one tick.
+   * Default: `undefined`, none.
+   */
+  readonly more?: (() => AsyncIterable<string> | undefined) | undefined
   /** Returns the last frames of a complete answer, including the end of the stream. */
   readonly end: () => string
   /**
@@ -84,6 +89,10 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
     this.#printer ??= this.#printerOf(batch)
     const text = this.#printer.print(batch.events)
     return text === '' ? undefined : text
+  }
+
+  more (): AsyncIterable<string> | undefined {
+    return this.#printer?.more?.()
   }
 
   end (): undefined {

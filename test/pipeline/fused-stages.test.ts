@@ -41,6 +41,7 @@ function transforming (begin: StageFunctions['createTransformers'][number]): Sta
       for await (const given of source) {
         const out = transformer.push(given)
         if (out !== undefined) yield out
+        yield * transformer.more?.() ?? []
       }
     } catch (error) {
       if (transformer.fail === undefined) throw error
@@ -107,6 +108,21 @@ const someStage = fc.oneof(
     transform(() => ({ push: (value: number) => (value % 3 === 0 ? undefined : value) })),
     transform(() => ({ push: (value: number) => value, end: () => 7, fail: () => 8 })),
     transform(() => ({ push: (value: number) => value, last: () => listed([5, 6], false) })),
+    transform(() => ({
+      push: (value: number) => (value % 2 === 0 ? undefined : value),
+      more: () => listed([20, 21], false)
+    })),
+    transform(() => {
+      let pushed = 0
+      return {
+        push: (value: number) => {
+          pushed = value
+          return value
+        },
+        more: () => pushed < 3 ? undefined : listed([30], pushed % 2 === 0),
+        fail: () => 9
+      }
+    }),
     transform(() => ({
       push: (value: number) => value,
       end: () => 4,

@@ -42,9 +42,20 @@ export function printedText (printer: FramePrinter<ChatEvent>, events: readonly 
   return printer.print(events)
 }
 
+/** Returns everything that a printer sends for events before the next ones are read. */
+export async function fullText (
+  printer: FramePrinter<ChatEvent>,
+  events: readonly ChatEvent[]
+): Promise<string> {
+  return printer.print(events) + (await framesOf(printer.more?.())).join('')
+}
+
 /** Returns the frames that a printer sends after its end. */
-export async function lastFrames ({ last }: FramePrinter<ChatEvent>): Promise<string[]> {
-  const frames = last?.()
+export async function lastFrames (printer: FramePrinter<ChatEvent>): Promise<string[]> {
+  return await framesOf(printer.last?.())
+}
+
+async function framesOf (frames: AsyncIterable<string> | undefined): Promise<string[]> {
   return frames === undefined ? [] : await collect(frames)
 }
 

@@ -73,6 +73,10 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
     return text
   }
 
+  more (): AsyncIterable<string> | undefined {
+    return this.#translated?.more?.()
+  }
+
   end (): string {
     if (this.#translated !== undefined) return this.#translated.end()
     return this.#start.context.keep === undefined

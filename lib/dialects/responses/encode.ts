@@ -1,7 +1,7 @@
 /** Prints chat events as frames of a streamed response. */
 
 import { DirectPrinter } from './direct-printer.ts'
-import { printText } from '../../json/print-in-slices.ts'
+import { isPrintedAtOnce, printText } from '../../json/print-in-slices.ts'
 import { keptLength, maxKeptLength, tooLong } from './kept-length.ts'
 import { itemOptions, OutputItems } from './output-items.ts'
 import { failedFields, responseUsage, startedResponse } from './response-object.ts'
@@ -21,10 +21,15 @@ export function encodeResponse (start: AnswerStart<ResponsesContext>): FramePrin
     : new Printer(start)
 }
 
-/** Maximum length to print in one slice of what the end of an answer repeats. */
-const printedAtOnceLength = 256 * 1024
 /** Events that repeat earlier content. */
 const endings = /\.(?:done|completed|incomplete|failed)$/
+
+/** An event that is printed in slices. */
+interface LargeEvent {
+  /** The frames before it. */
+  readonly before: string
+  readonly event: WireEvent
+}
 
 class Printer implements FramePrinter<ChatEvent>, ItemListener {
   readonly #call: AnswerStart['call']
@@ -41,11 +46,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   #ended: ResponseObject | undefined
   /** Length of what the end of the answer repeats. */
   #kept = 0
-  /** Events to print in slices after `end`, starting with the end of a large item. */
-  #waiting: WireEvent[] | undefined
-  /** Stores the response, and yields the remaining frames. */
-  readonly last = (): AsyncIterable<string> | undefined =>
-    this.#ended === undefined && this.#waiting === undefined ? undefined : this.#rest()
+  readonly #large: LargeEvent[] = []
 
   constructor (start: AnswerStart<ResponsesContext>) {
     this.#call = start.call
@@ -60,16 +61,14 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
 
   event (event: WireEvent): void {
     const numbered = { ...event, sequence_number: this.#sequence++ }
-    if (this.#kept > printedAtOnceLength && endings.test(event.type)) this.#waiting ??= []
-    if (this.#waiting === undefined) this.#frames += sseEvent(event.type, JSON.stringify(numbered))
-    else this.#waiting.push(numbered)
+    if (endings.test(event.type) && !isPrintedAtOnce(numbered)) {
+      this.#large.push({ before: this.#frames, event: numbered })
+      this.#frames = ''
+    } else this.#frames += sseEvent(event.type, JSON.stringify(numbered))
   }
 
   /** Printing a delta between constant halves costs a tenth of printing an object. */
   text (place: TextPlace, delta: string, logprobs: readonly unknown[]): void {
-    if (this.#waiting !== undefined) {
-      return this.event({ type: 'response.output_text.delta', ...place, delta, logprobs })
-    }
     if (this.#textFrame?.place !== place) this.#textFrame = { place, before: textFrame(place) }
     const shown = logprobs.length === 0 ? '[]' : JSON.stringify(logprobs)
     this.#frames += `${this.#textFrame.before}${JSON.stringify(delta)},"logprobs":${shown},"sequence_number":${this.#sequence++}}\n\n`
@@ -85,6 +84,11 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
     return this.#taken()
   }
 
+  /** Yields large events and the frames after them. */
+  more (): AsyncIterable<string> | undefined {
+    return this.#large.length === 0 ? undefined : this.#slices()
+  }
+
   end (): string {
     const { status, reason } = this.#items.end()
     return this.#finish({ status, ...reason !== undefined && { incomplete_details: { reason } } })
@@ -96,7 +100,8 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   keepAlive (): string {
-    if (!this.#pings.isEventDue()) return keepAliveComment
+    // A numbered event must not overtake large ones.
+    if (!this.#pings.isEventDue() || this.#large.length > 0) return keepAliveComment
     this.event({ type: 'keepalive' })
     return this.#taken()
   }
@@ -114,23 +119,37 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
     return this.#taken()
   }
 
-  async * #rest (): AsyncGenerator<string, void, undefined> {
-    const response = this.#ended
-    if (response !== undefined) {
-      const text = this.#end(await this.#keep?.(response) ?? response)
-      if (text !== '') yield text
+  /** Stores the response, and yields the remaining frames. */
+  last (): AsyncIterable<string> | undefined {
+    return this.#ended === undefined ? this.more() : this.#rest(this.#ended)
+  }
+
+  async * #rest (response: ResponseObject): AsyncGenerator<string, void, undefined> {
+    yield * this.#slices()
+    yield this.#end(await this.#keep?.(response) ?? response)
+    yield * this.#slices()
+  }
+
+  async * #slices (): AsyncGenerator<string, void, undefined> {
+    while (this.#large[0] !== undefined) {
+      const { before, event } = this.#large[0]
+      if (before !== '') yield before
+      yield sseEvent(event.type, await printText(event))
+      this.#large.shift()
     }
-    if (this.#waiting === undefined) return
-    for (const event of this.#waiting) yield sseEvent(event.type, await printText(event))
-    yield endOfStream
+    const frames = this.#taken()
+    if (frames !== '') yield frames
   }
 
   #end (response: ResponseObject): string {
     this.event({ type: `response.${response.status}`, response })
-    return this.#waiting === undefined ? this.#taken() + endOfStream : this.#taken()
+    this.#frames += endOfStream
+    return this.#taken()
   }
 
+  /** Returns the frames so far; those after a large event wait for it. */
   #taken (): string {
+    if (this.#large.length > 0) return ''
     const frames = this.#frames
     this.#frames = ''
     return frames

@@ -6,6 +6,7 @@ import { GatewayError } from '../../../lib/core/errors.ts'
 import { holds } from '../../support/property.ts'
 import {
   batchesOf,
+  fullText,
   lastFrames,
   printedText,
   responsesStart,
@@ -221,23 +222,68 @@ function same (found: unknown, wanted: unknown, what: string): void {
   equal(JSON.stringify(found), JSON.stringify(wanted), what)
 }
 
-t.test('the final copy of a large answer is printed separately, in the same order', async t => {
+const toolCall: readonly ChatEvent[] = [
+  { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'call_1', name: 'get', kind: 'function' },
+  { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{"a":', kind: 'function' },
+  { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '1}', kind: 'function' },
+  { type: 'tool-call-end', choice: 0, callIndex: 0 }
+]
+
+/** Returns the text of a token with the log probabilities of 21 candidates. */
+function likelyToken (text: string): ChatEvent {
+  const probability = { token: text, logprob: -0.5, bytes: [120] }
+  const token = { ...probability, top_logprobs: Array(20).fill(probability) }
+  return { type: 'text-delta', choice: 0, text, logprobs: { content: [token], refusal: null } }
+}
+
+t.test('what follows a large item is sent before the next events are read', async t => {
+  const start = responsesStart({ stream: true, include: ['message.output_text.logprobs'] })
+  const printer = encodeResponse(start)
+  const likely = Array.from({ length: 300 }, () => likelyToken('x'))
+  const sent = await fullText(printer, likely)
+  const types: string[][] = []
+  for (const event of toolCall) {
+    const text = await fullText(printer, [event])
+    types.push(streamEvents(text).map(({ type }) => type.replace('response.', '')))
+    for (let pings = 0; pings < 8; pings++) t.not(printer.keepAlive?.(), '', 'a sign of life')
+  }
+  t.match(streamEvents(sent).at(-1), { type: 'response.output_text.delta' })
+  t.strictSame(types, [
+    ['output_text.done', 'content_part.done', 'output_item.done', 'output_item.added'],
+    ['function_call_arguments.delta'],
+    ['function_call_arguments.delta'],
+    ['function_call_arguments.done', 'output_item.done']
+  ])
+})
+
+t.test('no numbered keepalive overtakes a large event', async t => {
+  const printer = encodeResponse(responsesStart({ stream: true }))
+  printer.print([{ type: 'text-delta', choice: 0, text: 'x'.repeat(300_000) }, ...toolCall])
+  const pings: string[] = []
+  let frames = ''
+  for await (const frame of printer.more?.() ?? []) {
+    frames += frame
+    for (let count = 0; count < 4; count++) pings.push(printer.keepAlive?.() ?? '')
+  }
+  t.strictSame([...new Set(pings.slice(0, -4))], [': ping\n'])
+  t.equal(streamEvents(frames).at(-1)?.type, 'response.output_item.done')
+})
+
+t.test('a large answer has the same events as a small one', async t => {
   const answer = (length: number): ChatEvent[] => [
     { type: 'text-delta', choice: 0, text: 'x'.repeat(length) },
-    { type: 'tool-call-start', choice: 0, callIndex: 0, id: 'call_1', name: 'get', kind: 'function' },
-    { type: 'tool-call-delta', choice: 0, callIndex: 0, text: '{}', kind: 'function' },
-    { type: 'tool-call-end', choice: 0, callIndex: 0 },
+    ...toolCall,
     { type: 'text-delta', choice: 0, text: 'bye' },
     { type: 'choice-end', choice: 0, reason: 'stop' }
   ]
   const print = async (length: number): Promise<{ now: string, later: string[] }> => {
     const printer = encodeResponse(responsesStart({ stream: true }))
-    const now = answer(length).map(event => printer.print([event])).join('') + printer.end()
-    return { now, later: await lastFrames(printer) }
+    let now = ''
+    for (const event of answer(length)) now += await fullText(printer, [event])
+    return { now: now + printer.end(), later: await lastFrames(printer) }
   }
   const [small, large] = [await print(10), await print(300_000)]
   t.same(small.later, [])
-  t.match(streamEvents(large.now).at(-1), { type: 'response.output_text.delta' })
   const all = [...streamEvents(large.now), ...streamEvents(large.later.join(''))]
   t.strictSame(all.map(({ type }) => type), streamEvents(small.now).map(({ type }) => type))
   all.forEach((event, index) => equal(event.sequence_number, index, 'sequence_number'))
