@@ -4,6 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto'
+import { Outage } from '../async/outage.ts'
 import { startDeadline, tooLate } from '../async/start-deadline.ts'
 import { loggableError, describeError } from '../text/describe-error.ts'
 import type { AlertDelivery, AlertPage } from '../../schemas/admin/alerts.ts'
@@ -75,7 +76,11 @@ export class Alerts {
   #mayEnd = true
   #polling: Promise<void> | undefined
   #delivering: Promise<void> | undefined
-  #isFailing = false
+  readonly #storeReads = new Outage({
+    onBegin: error => {
+      this.#options.log.warn({ cause: loggableError(error) }, 'failed to read alerts from the store')
+    }
+  })
 
   constructor (options: AlertsOptions) {
     this.#options = {
@@ -94,7 +99,7 @@ export class Alerts {
 
   /** Checks what to send, and sends what waits. Called every few seconds; a check in progress continues. */
   poll (): void {
-    this.#polling ??= this.#poll().catch(this.#failed).finally(() => { this.#polling = undefined })
+    this.#polling ??= this.#poll().catch(this.#storeReads.failed).finally(() => { this.#polling = undefined })
   }
 
   /** Lists alerts, newest first. */
@@ -149,7 +154,7 @@ export class Alerts {
     await this.#watchCoordination(now.has('coordination'), lasting.has('coordination'))
     if (await store.lease('alert rules', rulesMs)) await this.#checkRules()
     this.#deliver()
-    this.#isFailing = false
+    this.#storeReads.succeeded()
   }
 
   /**
@@ -219,7 +224,7 @@ export class Alerts {
 
   /** Delivers what waits, in parallel with further checks: a receiver may be slow. */
   #deliver (): void {
-    this.#delivering ??= this.#deliverDue().catch(this.#failed).finally(() => {
+    this.#delivering ??= this.#deliverDue().catch(this.#storeReads.failed).finally(() => {
       this.#delivering = undefined
     })
   }
@@ -265,14 +270,6 @@ export class Alerts {
     } finally {
       end()
     }
-  }
-
-  /** Logs the first of consecutive failures. */
-  readonly #failed = (error: unknown): void => {
-    if (!this.#isFailing) {
-      this.#options.log.warn({ cause: loggableError(error) }, 'failed to read alerts from the store')
-    }
-    this.#isFailing = true
   }
 }
 

@@ -3,6 +3,7 @@
  * memory are dropped and counted: calls never wait for this, and their usage rows do not depend on it.
  */
 
+import { Outage } from '../async/outage.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { projectIdOf } from '../core/key.ts'
 import { bodyRules, hasBodies, type CallRule, type KeptBodies } from './body-rules.ts'
@@ -45,12 +46,13 @@ export class BodyRecorder {
   readonly #memory: BodyMemory
   #waiting: CapturedCall[] = []
   #dropped = 0
-  #fails = false
+  readonly #outage: Outage
   #work: Promise<void> | undefined
 
   constructor (store: Pick<CallBodyStore, 'add'>, options: BodyRecorderOptions) {
     this.#store = store
     this.#options = options
+    this.#outage = new Outage({ onBegin: options.onFailure })
     this.#memory = new BoundedMemory(options.maxMemoryBytes)
   }
 
@@ -101,11 +103,10 @@ export class BodyRecorder {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
         try {
           await this.#storeOne(next)
-          this.#fails = false
+          this.#outage.succeeded()
         } catch (error) {
           if (!next.capture.isDropped) this.#dropped++
-          if (!this.#fails) this.#options.onFailure(error)
-          this.#fails = true
+          this.#outage.failed(error)
         } finally {
           next.capture.release()
         }

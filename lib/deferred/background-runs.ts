@@ -8,6 +8,7 @@
  */
 
 import { randomUUID } from 'node:crypto'
+import { Outage } from '../async/outage.ts'
 import { sleep } from '../async/sleep.ts'
 import { abortable } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -282,15 +283,13 @@ export class BackgroundRuns {
     { toKeep, firstFrames, run, failed }: BackgroundWork
   ): Promise<void> {
     const isStreamed = firstFrames.length > 0
-    let [isFailing, isWriting] = [false, false]
+    let isWriting = false
+    const outage = new Outage({ onBegin: this.#options.onFailure })
     const write = async (): Promise<void> => await this.#write(id, running)
     const writing = setInterval(() => {
       if (isWriting) return
       isWriting = true
-      write().then(() => { isFailing = false }, (error: unknown) => {
-        if (!isFailing) this.#options.onFailure(error)
-        isFailing = true
-      }).finally(() => { isWriting = false })
+      write().then(outage.succeeded, outage.failed).finally(() => { isWriting = false })
     }, writeEveryMs)
     const update = async (response: ResponseObject): Promise<boolean> =>
       await this.#untilStored(running, async () => await this.#store.update(response, this.#owner))

@@ -6,6 +6,7 @@
  * after its end, and again under the same name if its sums have changed since.
  */
 
+import { Outage } from '../async/outage.ts'
 import { startDeadline, tooLate } from '../async/start-deadline.ts'
 import { dayMs } from '../core/day.ts'
 import { describeError, loggableError } from '../text/describe-error.ts'
@@ -70,7 +71,11 @@ export class UsageExports {
   readonly #failures = new Map<string, string>()
   /** Checks in progress, by target. */
   readonly #polling = new Map<string, Promise<void>>()
-  #isStoreFailing = false
+  readonly #outage = new Outage({
+    onBegin: error => {
+      this.#options.log.warn({ cause: loggableError(error) }, 'failed to read exports from the store')
+    }
+  })
 
   constructor (options: UsageExportsOptions) {
     this.#options = {
@@ -148,16 +153,12 @@ export class UsageExports {
     await this.#options.onClose()
   }
 
-  /** Logs the first of consecutive failures. */
   async #poll (name: string, target: ExportTarget): Promise<void> {
     try {
       await this.#export(name, target)
-      this.#isStoreFailing = false
+      this.#outage.succeeded()
     } catch (error) {
-      if (!this.#isStoreFailing) {
-        this.#options.log.warn({ cause: loggableError(error) }, 'failed to read exports from the store')
-      }
-      this.#isStoreFailing = true
+      this.#outage.failed(error)
     }
   }
 

@@ -1,3 +1,4 @@
+import { Outage } from '../async/outage.ts'
 import { defaultProject } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
@@ -20,8 +21,7 @@ export interface PollOptions {
  */
 export class KeyPoller {
   readonly keys: LoadedKeys
-  /** True while the store cannot be read. */
-  isStale = false
+  readonly #outage: Outage
   readonly #query: Database['query']
   readonly #options: PollOptions
   #timer: NodeJS.Timeout | undefined
@@ -37,6 +37,12 @@ export class KeyPoller {
     this.keys = new LoadedKeys(configured, () => this.#isTooOld())
     this.#query = query
     this.#options = options
+    this.#outage = new Outage({ onBegin: error => options.onFailure?.(error) })
+  }
+
+  /** True while the store cannot be read. */
+  get isStale (): boolean {
+    return this.#outage.isOngoing
   }
 
   /**
@@ -60,11 +66,10 @@ export class KeyPoller {
     if (this.#isPolling) return
     this.#isPolling = true
     this.#readChanges().then(() => {
-      this.isStale = false
+      this.#outage.succeeded()
       this.#readMs = performance.now()
     }, (error: unknown) => {
-      if (!this.isStale) this.#options.onFailure?.(error)
-      this.isStale = true
+      this.#outage.failed(error)
       if (this.#isTooOld()) this.keys.recheck()
     }).finally(() => { this.#isPolling = false })
   }

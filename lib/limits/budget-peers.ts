@@ -40,6 +40,8 @@ export interface BudgetPeersOptions {
   readonly holdings: () => Iterable<Holding>
   /** Called when the store cannot be used: this gateway then counts its budgets alone. */
   readonly onFailure: (error: unknown) => void
+  /** Called each time a heartbeat was written. */
+  readonly onSuccess?: () => void
   readonly now: () => number
   /** Returns true while usage rows of closed or exited gateways are waiting to be stored. Default: never. */
   readonly hasUnrecorded?: () => boolean
@@ -84,7 +86,9 @@ export class BudgetPeers {
 
   constructor (database: SharedStore, options: BudgetPeersOptions) {
     this.#database = database
-    this.#options = { beatMs: defaultBeatMs, hasUnrecorded: () => false, ...options }
+    this.#options = {
+      beatMs: defaultBeatMs, hasUnrecorded: () => false, onSuccess: () => undefined, ...options
+    }
   }
 
   /** Returns true while another gateway uses the store. Queries the store unless it did so recently. */
@@ -211,7 +215,7 @@ export class BudgetPeers {
   /** @throws errors of the store */
   #beat (): void {
     if (this.#isClosed) return
-    const { now } = this.#options
+    const { now, onSuccess } = this.#options
     this.#lookedAtMs = performance.now()
     this.#database.write(prepare => {
       const isKnown = prepare('update gateways set seen_ms = ? where id = ?').run(now(), this.#id).changes > 0
@@ -225,6 +229,7 @@ export class BudgetPeers {
       if (!isKnown && this.#isReady) this.#rejoin()
       this.#showHoldings(prepare)
     })
+    onSuccess()
   }
 
   #showHoldings (prepare: Prepare): void {

@@ -5,6 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { abortable } from '../async/cancellation.ts'
+import { Outage } from '../async/outage.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
@@ -75,6 +76,8 @@ export interface LocalLimiterOptions {
   readonly readUsed?: ReadUsed | undefined
   /** Called when the store cannot be read or written: budgets then count only what this process knows. */
   readonly onFailure?: (error: unknown) => void
+  /** Called each time the store could be read or written. */
+  readonly onSuccess?: () => void
   readonly now?: () => number
   /** The store that other gateways may share. Default: budgets are this gateway's alone. */
   readonly shared?: SharedStore | undefined
@@ -104,6 +107,7 @@ export class LocalLimiter implements Limiter {
   constructor ({
     readUsed,
     onFailure = () => {},
+    onSuccess = () => {},
     now = steadyNow,
     rereadMs = 1000,
     shared,
@@ -119,6 +123,7 @@ export class LocalLimiter implements Limiter {
       readUsed,
       rereadMs,
       onFailure,
+      onSuccess,
       onRead: (sum, used) => {
         this.counters.sums.setUsed(sum, used)
       }
@@ -128,6 +133,7 @@ export class LocalLimiter implements Limiter {
       new BudgetPeers(shared, {
         holdings: () => this.counters.sums.holdings(),
         onFailure,
+        onSuccess,
         now,
         hasUnrecorded,
         ...beatMs !== undefined && { beatMs }
@@ -236,15 +242,28 @@ export class LocalLimiter implements Limiter {
  * share PostgreSQL learn each other's usage from the records, once a second.
  */
 export function createLimiter (usageDatabase: Database | undefined, log: Log): LocalLimiter {
+  const outage = spendingOutage(log, {
+    begin: 'failed to read or write spending in the store; budgets count this process only',
+    end: 'spending can be read and written in the store again'
+  })
   return new LocalLimiter({
     shared: usageDatabase !== undefined && isSqlite(usageDatabase) ? usageDatabase : undefined,
     hasUnrecorded: usageDatabase && (() => hasAbandonedJournal(usageDatabase.directory)),
     readUsed: usageDatabase && readUsedFrom(usageDatabase),
-    onFailure: error =>
-      log.error(
-        { cause: loggableError(error) },
-        'failed to read or write spending in the store; budgets count this process only'
-      )
+    onFailure: outage.failed,
+    onSuccess: outage.succeeded
+  })
+}
+
+/** Milliseconds without a failure after which an outage is over: spending is read once a second. */
+const quietMs = 5000
+
+/** Returns the outage of the ledger, logged with these messages: thousands of keys may read it at a time. */
+export function spendingOutage (log: Log, { begin, end }: Readonly<Record<'begin' | 'end', string>>): Outage {
+  return new Outage({
+    quietMs,
+    onBegin: error => log.error({ cause: loggableError(error) }, begin),
+    onEnd: () => log.info(end)
   })
 }
 

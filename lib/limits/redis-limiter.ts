@@ -40,6 +40,8 @@ export interface RedisLimiterOptions {
   readonly readUsed?: ReadUsed | undefined
   /** Called when the ledger cannot be read: sums then count what Redis has. */
   readonly onFailure: (error: unknown) => void
+  /** Called each time the ledger was read. */
+  readonly onSuccess?: () => void
   /** Returns what happens to calls while Redis is unavailable. */
   readonly without: () => WithoutCoordination
   /** Milliseconds for which a reading of the ledger is used. Default 1000. */
@@ -338,17 +340,18 @@ export class RedisLimiter implements Limiter {
   }
 
   #newReader (): SpendingReader {
-    const { readUsed, onFailure, rereadMs = 1000 } = this.#options
+    const { readUsed, onFailure, onSuccess, rereadMs = 1000 } = this.#options
     return new SpendingReader({
       readUsed,
       onFailure,
+      onSuccess,
       rereadMs,
       onRead: (sum, recorded) => this.#note(sum, { recorded })
     })
   }
 
   #newShare (): LimitShare {
-    const { readUsed, onFailure } = this.#options
+    const { readUsed, onFailure, onSuccess } = this.#options
     const reservedOf = ({ name }: SumKey): number => {
       const open = [...this.#open.values()].filter(({ isShared }) => isShared).flatMap(({ held }) => held)
       const ended = [...this.#ended].filter(([, { recordedAtMs }]) => this.#now() < recordedAtMs)
@@ -357,7 +360,7 @@ export class RedisLimiter implements Limiter {
         .reduce((reserved, { sum, amount }) => sum?.name === name ? reserved + amount : reserved, 0)
     }
     return new LimitShare({
-      readUsed, onFailure, now: () => this.#server.now(), processes: this.#server.processes,
+      readUsed, onFailure, onSuccess, now: () => this.#server.now(), processes: this.#server.processes,
       usageOf: sum => ({ used: this.#usedOf(sum), reserved: reservedOf(sum) })
     })
   }

@@ -22,6 +22,8 @@ export interface SpendingReaderOptions {
   readonly onRead: (sum: SumKey, used: number) => void
   /** Called when the ledger cannot be read: sums then count only what is known. */
   readonly onFailure: (error: unknown) => void
+  /** Called each time the ledger was read. */
+  readonly onSuccess?: (() => void) | undefined
   /** Milliseconds for which a reading is used. */
   readonly rereadMs: number
 }
@@ -109,10 +111,11 @@ export class SpendingReader {
   }
 
   async #load (sum: SumKey): Promise<void> {
-    const { readUsed, onRead, onFailure } = this.#options
+    const { readUsed, onRead, onFailure, onSuccess } = this.#options
     try {
       if (readUsed === undefined) return
       onRead(sum, await readUsed(sum))
+      onSuccess?.()
       // A later reading may have begun meanwhile.
       const latest = this.#readings.get(sum.name)
       if (latest !== undefined) latest.isKnown = true

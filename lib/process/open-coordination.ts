@@ -11,7 +11,7 @@ import { parseRedisAddress } from '../coordination/redis-address.ts'
 import { describeError, loggableError } from '../text/describe-error.ts'
 import { processName, processState, worksIn } from '../async/process-name.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
-import { readUsedFrom } from '../limits/limiter.ts'
+import { readUsedFrom, spendingOutage } from '../limits/limiter.ts'
 import type { RedisLocation } from '../coordination/connect-redis.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Settings } from '../core/settings.ts'
@@ -61,14 +61,15 @@ export async function openCoordination (
     id: processName(directory),
     isGone
   })
+  const outage = spendingOutage(log, {
+    begin: 'failed to read past spending; budgets count what Redis knows',
+    end: 'past spending can be read again'
+  })
   const limiter = new RedisLimiter(server, {
     without,
     readUsed: readUsedFrom(usageDatabase),
-    onFailure: error =>
-      log.error(
-        { cause: loggableError(error) },
-        'failed to read past spending; budgets count what Redis knows'
-      )
+    onFailure: outage.failed,
+    onSuccess: outage.succeeded
   })
   server.on('unreachable', cause =>
     log.warn({ cause: loggableError(cause) }, 'Redis cannot be reached; limits are decided without it')

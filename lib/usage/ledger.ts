@@ -8,6 +8,7 @@
 
 import { join } from 'node:path'
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
+import { Outage } from '../async/outage.ts'
 import { Ring, RingMember } from '../async/ring.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { importJournal, importJournals, type ImportEvents } from './import-journals.ts'
@@ -82,6 +83,23 @@ export class Ledger {
   #importing: Promise<void> | undefined
   #backfilling: Promise<void> | undefined
   readonly #closing = new AbortController()
+  readonly #moveOutage = new Outage({
+    onBegin: error => {
+      this.#options.log.error(
+        { file: this.#journal.path, cause: loggableError(error) },
+        'usage rows left in the journal; will be imported later'
+      )
+    }
+  })
+
+  readonly #journalOutage = new Outage({
+    onBegin: error => {
+      this.#options.log.warn(
+        { file: this.#journal.path, cause: loggableError(error) },
+        'usage journal cannot be checked'
+      )
+    }
+  })
 
   constructor (database: Database, options: LedgerOptions) {
     this.#database = database
@@ -320,12 +338,10 @@ export class Ledger {
       if (this.#journal.error !== undefined) throw this.#journal.error
       this.#journal.moveTo(path)
     } catch (error) {
-      this.#options.log.error(
-        { file: this.#journal.path, cause: loggableError(error) },
-        'usage rows left in the journal; will be imported later'
-      )
+      this.#moveOutage.failed(error)
       return
     }
+    this.#moveOutage.succeeded()
     this.#overflow = 0
     this.#rotatedJournals.set(path, new Set(Array.from(this.#journaled, ({ row }) => row.id)))
     for (const line of this.#openLines) void this.#journal.append(line)
@@ -340,11 +356,9 @@ export class Ledger {
       else if (this.#journal.error === undefined) this.#journal.touch()
       else this.#journal.flush()
       if (this.#overflow > 0 && this.#waiting.length === 0) void this.flush()
+      this.#journalOutage.succeeded()
     } catch (error) {
-      this.#options.log.warn(
-        { file: this.#journal.path, cause: loggableError(error) },
-        'usage journal cannot be checked'
-      )
+      this.#journalOutage.failed(error)
     }
   }
 

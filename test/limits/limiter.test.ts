@@ -10,7 +10,8 @@ import {
 } from '../../lib/limits/reservation.ts'
 import { periodAt } from '../../lib/limits/windows.ts'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
-import { LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
+import { createLimiter, LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { importJournals } from '../../lib/usage/import-journals.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { SqliteDatabase } from '../../lib/stores/database.ts'
@@ -324,6 +325,21 @@ t.test('a clock that is a day ahead for one call opens no second budget', async 
     time.wall += 1000
   }
   t.equal(admitted, 10)
+})
+
+t.test('an outage of the store is one line in the log, however many keys call', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const lines: string[] = []
+  const limiter = createLimiter(database, createLog('info', { write: line => lines.push(line) }))
+  t.teardown(() => limiter.close())
+  await database.query.schema.alterTable('spending').renameTo('moved').execute()
+  const keys = new KeyLocalLimiter(limiter)
+  for (let key = 0; key < 50; key++) {
+    t.equal(reasonOf(await keys.reserve({ ...call, keyId: `${key}` })), 'admitted')
+  }
+  t.match(lines.map(line => JSON.parse(line) as object), [{ level: 'error', msg: /budgets count this process/ }])
+  t.equal(lines.length, 1)
 })
 
 t.test('an unreadable ledger is reported, and the budget counts what is known', async t => {
