@@ -76,6 +76,8 @@ export class Ledger {
   /** Number of rows that are in the journal only. */
   #overflow = 0
   #dropped = 0
+  /** What was dropped before the current failures. */
+  #droppedBefore = 0
   #failures = 0
   #emptiedAtMs = 0
   #timer: NodeJS.Timeout | undefined
@@ -287,9 +289,10 @@ export class Ledger {
       return
     }
     if (this.#failures > toleratedFailures) {
-      this.#options.log.warn({ lost: this.#dropped }, 'usage ledger available again')
+      this.#options.log.warn({ lost: this.#dropped - this.#droppedBefore }, 'usage ledger available again')
     }
     this.#failures = 0
+    this.#droppedBefore = this.#dropped
     if (this.#overflow > 0) return this.#importOverflow()
     // Every row in memory is in the database, so the journal can drop them.
     const nowMs = performance.now()

@@ -936,6 +936,43 @@ t.test('while nothing can be written, memory holds only the maximum of waiting r
   t.equal(readFileSync(join(directory, name), 'utf8').trim().split('\n').length, 2)
 })
 
+t.test('the end of an outage is logged with the rows that were lost in it', async t => {
+  const directory = t.testdir()
+  const journals = join(directory, 'journals')
+  const database = await usageDatabase(t, directory)
+  let isUp = true
+  const lost: unknown[] = []
+  const log = createLog('warn', {
+    write: line => {
+      const entry = JSON.parse(line) as { msg: string, lost?: number }
+      if (entry.msg === 'usage ledger available again') lost.push(entry.lost)
+    }
+  })
+  const kept = new Ledger({
+    ...database,
+    directory: journals,
+    insertUsage: async rows => isUp ? await database.insertUsage(rows) : await Promise.reject(new Error('down'))
+  }, { log, retention: () => ({ keepDays: 90, keepRows: 1_000_000 }), everyMs: 3_600_000, maxWaiting: 2 })
+  t.teardown(async () => await kept.close())
+  for (const rows of [5, 4, 2]) {
+    isUp = false
+    writeFileSync(journals, '')
+    for (let row = 0; row < rows; row++) {
+      note(kept, ended(), noModels)
+      kept.flushJournal()
+    }
+    for (let attempt = 0; attempt < 10; attempt++) await kept.flush()
+    isUp = true
+    rmSync(journals)
+    mkdirSync(journals)
+    kept.flushJournal()
+    await kept.flush()
+    rmSync(journals, { recursive: true })
+  }
+  t.strictSame(lost, [3, 2, 0])
+  t.equal(kept.dropped, 5)
+})
+
 t.test('an open call whose line the journal did not take is not considered journaled', async t => {
   const directory = t.testdir()
   const { ledger: kept, database } = await ledger(t, directory, { maxWaiting: 1 })
