@@ -102,8 +102,8 @@ export class CallCapture<Rule extends CaptureRule = CaptureRule> implements Body
   }
 
   takeRequest (pieces: readonly Uint8Array[]): void {
-    this.#request = new GrowingBody('application/json', true)
-    for (const piece of pieces) this.#note(this.#request, piece)
+    const request = this.#newRequest('application/json')
+    for (const piece of pieces) this.#note(request, piece)
   }
 
   takeForm ({ fields, files }: UploadForm): void {
@@ -116,9 +116,20 @@ export class CallCapture<Rule extends CaptureRule = CaptureRule> implements Body
       }))
     )
     const fileBytes = listed.reduce((sum, file) => sum + file.size_bytes, 0)
-    this.#request = new GrowingBody('multipart/form-data', true)
-    this.#note(this.#request, JSON.stringify({ fields, files: listed }))
-    this.#request.sizeBytes += fileBytes
+    const request = this.#newRequest('multipart/form-data')
+    this.#note(request, JSON.stringify({ fields, files: listed }))
+    request.sizeBytes += fileBytes
+  }
+
+  /** Starts a request in place of an earlier one, as guards replace it. */
+  #newRequest (mediaType: string): GrowingBody {
+    this.#releaseBytes(this.#request)
+    return this.#request = new GrowingBody(mediaType, true)
+  }
+
+  #releaseBytes ({ bufferedBytes }: GrowingBody = noBody): void {
+    this.#memory.release(bufferedBytes)
+    this.#bufferedBytes -= bufferedBytes
   }
 
   watch (reply: Reply): Reply {
@@ -135,6 +146,8 @@ export class CallCapture<Rule extends CaptureRule = CaptureRule> implements Body
 
   /** Discards the bodies; the call only remembers that there were some. */
   forget (): void {
+    this.#releaseBytes(this.#request)
+    this.#releaseBytes(this.#answer)
     this.#request = undefined
     this.#answer = undefined
   }
@@ -180,6 +193,8 @@ class GrowingBody implements NotedBody {
     this.isText = isText
   }
 }
+
+const noBody = new GrowingBody(undefined, false)
 
 /** Passes on the pieces of a body, and calls back with each. */
 class WatchedPieces implements AsyncIterableIterator<Piece> {

@@ -89,6 +89,35 @@ t.test('the recorded body is cut at a limit, its full size is kept, and media ar
   })
 })
 
+t.test('a replaced request takes the memory of the last one only', async t => {
+  const place = memory(10_000)
+  const noted = capture(place)
+  const empty = place.left
+  for (const size of [3000, 2500, 2000]) noted.takeRequest([Buffer.alloc(size, 'x')])
+  t.equal(empty - place.left, 2000)
+  noted.takeForm({ fields: { a: 'b' }, files: {} })
+  t.ok(empty - place.left < 100)
+  noted.takeRequest([])
+  t.equal(place.left, empty)
+  noted.takeRequest([Buffer.alloc(9000 - 1024, 'x')])
+  noted.takeRequest([Buffer.alloc(9000, 'x')])
+  t.ok(noted.isDropped, 'and what does not fit is still dropped')
+  noted.release()
+  t.equal(place.left, 10_000)
+})
+
+t.test('forgotten bodies take no memory', async t => {
+  const place = memory(10_000)
+  const noted = capture(place)
+  const empty = place.left
+  noted.takeRequest([Buffer.alloc(3000, 'x')])
+  noted.watch({ status: 200, headers: jsonReplyHeaders, body: '"answer"' })
+  noted.forget()
+  t.equal(place.left, empty)
+  noted.release()
+  t.equal(place.left, 10_000)
+})
+
 t.test('when memory runs out the bodies of a call are dropped and the call continues', async t => {
   const place = memory(3000)
   const noted = capture(place)
