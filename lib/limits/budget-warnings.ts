@@ -9,8 +9,8 @@ import type { Log } from '../log/log.ts'
 export class BudgetWarnings {
   readonly #log: Pick<Log, 'warn'>
   readonly #now: () => number
-  /** The ends of the windows that have been logged. */
-  readonly #logged = new PrunedMap<number>(endMs => endMs <= this.#now())
+  /** The ends of the windows that have been logged. One without an end is forgotten when there are many. */
+  readonly #logged = new PrunedMap<number>(endMs => endMs <= this.#now() || endMs === Infinity)
 
   /** @param now returns Unix milliseconds */
   constructor (log: Pick<Log, 'warn'>, now: () => number = Date.now) {

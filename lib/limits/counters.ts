@@ -49,10 +49,13 @@ export class LimitCounters {
   readonly #reservations = new Map<number, Reservation>()
   #last = 0
 
-  /** @param now returns Unix milliseconds */
-  constructor (now: () => number) {
+  /**
+   * @param now returns Unix milliseconds
+   * @param sumsAreReread true if sums are read from the ledger before they are used again
+   */
+  constructor (now: () => number, sumsAreReread = false) {
     this.#now = now
-    this.sums = new SumCounters(now)
+    this.sums = new SumCounters(now, sumsAreReread)
     this.#rates = new RateCounters(now)
   }
 

@@ -118,7 +118,7 @@ export class LocalLimiter implements Limiter {
     this.#hasUnrecorded = hasUnrecorded
     this.#rereadMs = rereadMs
     this.#now = now
-    this.counters = new LimitCounters(now)
+    this.counters = new LimitCounters(now, readUsed !== undefined)
     this.#reader = new SpendingReader({
       readUsed,
       rereadMs,

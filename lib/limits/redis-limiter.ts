@@ -28,6 +28,7 @@ import {
 } from './reservation.ts'
 import { PrunedMap } from '../async/pruned-map.ts'
 import { recordedAfterMs } from '../usage/refunds.ts'
+import { idleSumMs } from './sum-counters.ts'
 import { SpendingReader, type ReadUsed } from './spending-reader.ts'
 import type { RedisServer } from '../coordination/redis-server.ts'
 import type { Settings } from '../core/settings.ts'
@@ -80,6 +81,8 @@ interface KnownSum {
    * The time of `counted`. The ledger catches up with it, including refunds, which must not be overridden.
    */
   readonly countedAtMs: number
+  /** When it was last read or counted, in Unix milliseconds. */
+  readonly notedMs: number
 }
 
 /** Reserves and settles in Redis; keeps open calls, so that they are known there after an outage. */
@@ -92,7 +95,10 @@ export class RedisLimiter implements Limiter {
   readonly #ended = new Map<RedisReservation, Ended>()
   /** Settlements without a reply yet. */
   readonly #settling = new Set<Promise<void>>()
-  readonly #sums = new PrunedMap<KnownSum>(({ sum: { period } }) => this.#server.now() >= period.endMs)
+  /** What is known of sums; forgotten a day after their last call, as Redis and the ledger have them. */
+  readonly #sums = new PrunedMap<KnownSum>(({ sum: { period }, notedMs }) => (
+    this.#server.now() >= Math.min(period.endMs, notedMs + idleSumMs)
+  ))
   readonly #timer: NodeJS.Timeout
   #releaseTimer: NodeJS.Timeout | undefined
   readonly #now: () => number
@@ -371,7 +377,8 @@ export class RedisLimiter implements Limiter {
       sum,
       recorded: recorded ?? before?.recorded ?? 0,
       counted: counted ?? before?.counted ?? 0,
-      countedAtMs: countedAtMs ?? before?.countedAtMs ?? 0
+      countedAtMs: countedAtMs ?? before?.countedAtMs ?? 0,
+      notedMs: this.#server.now()
     })
   }
 

@@ -9,6 +9,7 @@
  */
 
 import { PrunedMap } from '../async/pruned-map.ts'
+import { dayMs } from '../core/day.ts'
 import { addRefund, unrecordedRefunds, type Refunds } from '../usage/refunds.ts'
 import type { SumRefusalReason } from './reservation.ts'
 import { heldSumOf, type Holding, type SumKey } from './sum-keys.ts'
@@ -22,18 +23,30 @@ interface Sum {
   readonly elsewhere: number
   /** Absent until there is a refund. */
   readonly refunds: Refunds | undefined
+  /** When it last changed. */
+  readonly changedMs: number
 }
 
-/** The sums of this process's limits; those whose window has ended are removed. */
+/** Sums unused for this long may be removed, if they are read from the ledger again: their rows are there. */
+export const idleSumMs = dayMs
+
+/**
+ * The sums of this process's limits. Those whose window has ended are removed; with a ledger, also those that
+ * are unused for a day: a limit in total has no end.
+ */
 export class SumCounters {
   readonly #now: () => number
-  readonly #sums = new PrunedMap<Sum>(({ key: { period }, reserved }) => (
-    reserved === 0 && this.#now() >= period.endMs
-  ))
+  readonly #sums: PrunedMap<Sum>
 
-  /** @param now returns Unix milliseconds */
-  constructor (now: () => number) {
+  /**
+   * @param now returns Unix milliseconds
+   * @param isReread true if sums are read from the ledger before they are used again
+   */
+  constructor (now: () => number, isReread = false) {
     this.#now = now
+    this.#sums = new PrunedMap(({ key: { period }, reserved, changedMs }) => reserved === 0 && (
+      now() >= period.endMs || (isReread && now() - changedMs >= idleSumMs)
+    ))
   }
 
   /** Returns the number of sums. */
@@ -66,14 +79,13 @@ export class SumCounters {
 
   reserve (key: SumKey, amount: number): void {
     const sum = this.#sumOf(key)
-    this.#sums.set(key.name, { ...sum, reserved: sum.reserved + amount })
+    this.#change(sum, { reserved: sum.reserved + amount })
   }
 
   /** Replaces a reserved amount with the used one, which is negative for a refund. */
   settle (key: SumKey, reserved: number, used: number): void {
     const sum = this.#sumOf(key)
-    this.#sums.set(key.name, {
-      ...sum,
+    this.#change(sum, {
       used: sum.used + used,
       reserved: sum.reserved - reserved,
       refunds: used < 0 ? addRefund(sum.refunds, -used, this.#now()) : sum.refunds
@@ -90,7 +102,7 @@ export class SumCounters {
     const sum = this.#sumOf(key)
     const refunded = sum.refunds === undefined ? 0 : unrecordedRefunds(sum.refunds, this.#now())
     const counted = Math.max(sum.used, used - refunded)
-    this.#sums.set(key.name, { ...sum, used: counted })
+    this.#change(sum, { used: counted })
     return counted
   }
 
@@ -100,7 +112,7 @@ export class SumCounters {
    */
   setElsewhere (key: SumKey, elsewhere: number): void {
     const sum = this.#sumOf(key)
-    if (sum.elsewhere !== elsewhere) this.#sums.set(key.name, { ...sum, elsewhere })
+    if (sum.elsewhere !== elsewhere) this.#change(sum, { elsewhere })
   }
 
   /** Yields the amounts of sums that open calls have reserved. */
@@ -110,7 +122,13 @@ export class SumCounters {
     }
   }
 
+  #change (sum: Sum, changes: Partial<Sum>): void {
+    this.#sums.set(sum.key.name, { ...sum, ...changes, changedMs: this.#now() })
+  }
+
   #sumOf (key: SumKey): Sum {
-    return this.#sums.get(key.name) ?? { key, used: 0, reserved: 0, elsewhere: 0, refunds: undefined }
+    return this.#sums.get(key.name) ?? {
+      key, used: 0, reserved: 0, elsewhere: 0, refunds: undefined, changedMs: this.#now()
+    }
   }
 }

@@ -1,6 +1,6 @@
 /** Cooldowns of providers and models reported by other processes, unless this process knows better. */
 
-/** Maximum names with a remembered success; callers name models, so names are unbounded. */
+/** Maximum names that are remembered; callers name models, so names are unbounded. */
 const maxNames = 1000
 
 export class LearnedCooldowns {
@@ -35,19 +35,14 @@ export class LearnedCooldowns {
     if (forMs > 0) {
       const succeededMs = this.#succeededMs.get(name)
       if (succeededMs === undefined || succeededMs < nowMs - failingMs) {
-        this.#entries.set(name, { untilMs: nowMs + forMs, learnedMs: nowMs, origin })
+        setNewest(this.#entries, name, { untilMs: nowMs + forMs, learnedMs: nowMs, origin })
       }
     } else if (this.#entries.get(name)?.origin === origin) this.#entries.delete(name)
   }
 
   /** Records a successful attempt here. @param begunMs when it began */
   recordSuccess (name: string, begunMs: number): void {
-    this.#succeededMs.delete(name) // keep the newest last
-    this.#succeededMs.set(name, begunMs)
-    if (this.#succeededMs.size > maxNames) {
-      const [oldest = ''] = this.#succeededMs.keys()
-      this.#succeededMs.delete(oldest)
-    }
+    setNewest(this.#succeededMs, name, begunMs)
     const entry = this.#entries.get(name)
     if (entry !== undefined && entry.learnedMs <= begunMs) this.#entries.delete(name)
   }
@@ -64,5 +59,15 @@ export class LearnedCooldowns {
   /** Returns the names that are cooling down. */
   names (): string[] {
     return [...this.#entries.keys()].filter(name => this.forMs(name) > 0)
+  }
+}
+
+/** Sets a value; of too many, the one set first is removed. */
+function setNewest<T> (values: Map<string, T>, name: string, value: T): void {
+  values.delete(name) // keep the newest last
+  values.set(name, value)
+  if (values.size > maxNames) {
+    const [oldest = ''] = values.keys()
+    values.delete(oldest)
   }
 }

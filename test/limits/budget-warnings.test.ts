@@ -45,3 +45,17 @@ t.test(
     ])
   }
 )
+
+t.test('budgets without an end take no memory for ever', async t => {
+  let lines = 0
+  const warnings = new BudgetWarnings({ warn: () => { lines++ } })
+  const record = new CallRecord('chat')
+  const note = (party: string): void =>
+    warnings.note({ id: 'call-1', record }, [{ party, budget: '$1 in total', endMs: Infinity }])
+  note('end_user:p/x')
+  note('end_user:p/x')
+  t.equal(lines, 1)
+  for (let count = 0; count < 1000; count++) note(`end_user:p/${count}`)
+  note('end_user:p/x')
+  t.equal(lines, 1002, 'a forgotten one is logged again')
+})

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SumCounters } from '../../lib/limits/sum-counters.ts'
+import { idleSumMs, SumCounters } from '../../lib/limits/sum-counters.ts'
 import { sumKeyOf } from '../../lib/limits/sum-keys.ts'
 import { recordedAfterMs } from '../../lib/usage/refunds.ts'
 
@@ -43,4 +43,22 @@ t.test('a refund is kept even if the ledger does not have it yet', async t => {
   t.equal(sums.setUsed(key, 950), 150, 'with what others have spent meanwhile, at least')
   clock.ms += 1.5 * recordedAfterMs
   t.equal(sums.setUsed(key, 950), 950)
+})
+
+t.test('sums in total that are unused for a day are forgotten, if the ledger has them', async t => {
+  const clock = { ms: noonMs }
+  const totalOf = (id: string): ReturnType<typeof sumKeyOf> =>
+    sumKeyOf({ party: { kind: 'key', id }, unit: 'nanoUsd', window: { per: 'total' } }, clock.ms)
+  for (const isReread of [true, false]) {
+    const sums = new SumCounters(() => clock.ms, isReread)
+    sums.reserve(totalOf('open'), 5)
+    for (let day = 0; day < 10; day++) {
+      sums.settle(totalOf('busy'), 0, 1)
+      for (let count = 0; count < 1000; count++) sums.settle(totalOf(`${day} ${count}`), 0, 1)
+      clock.ms += idleSumMs
+    }
+    t.equal(sums.size < 4000, isReread)
+    t.strictSame([...sums.holdings()].map(({ party }) => party), ['open'])
+    t.equal(sums.usedOf(totalOf('busy')), 10)
+  }
 })

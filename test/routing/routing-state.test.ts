@@ -177,6 +177,15 @@ t.test('the state of unchanged providers is taken over and shared after a reload
   t.not(after.retryBudget('two'), before.retryBudget('two'))
 })
 
+t.test('of the cooldowns that other processes report, the newest thousand are kept', async t => {
+  const state = new RoutingState(clock().now)
+  for (let count = 0; count < 1500; count++) {
+    state.learn({ providerId: 'one', modelId: `one/${count}`, forMs: 60_000, failingMs: 0 }, 'other')
+  }
+  const names = [...state.cooldowns('key-1')].map(([name]) => name)
+  t.strictSame([names.length, names.at(0), names.at(-1)], [1000, 'one/500', 'one/1499'])
+})
+
 t.test('the state of another process applies until this one knows something newer', async t => {
   const { now, pass } = clock()
   const state = new RoutingState(now, () => undefined)
