@@ -34,6 +34,12 @@ export class Ring<M extends RingMember> implements Iterable<M> {
     return next === this.#ends ? undefined : next as M // `add` accepts only these
   }
 
+  /** Returns the newest member; `undefined` if there is none. */
+  get last (): M | undefined {
+    const { previous } = this.#ends
+    return previous === this.#ends ? undefined : previous as M
+  }
+
   /** Returns whether a member is in a ring. */
   static holds (member: RingMember): boolean {
     return member.next !== member

@@ -6,6 +6,8 @@
  * a slot is free: with a free slot, `acquire` costs no promise.
  */
 
+import { Ring, RingMember } from './ring.ts'
+
 export interface Waiter {
   /** Called once, now or later. It must not throw, and it owns the slot until `release`. */
   readonly enter: () => void
@@ -16,7 +18,7 @@ export interface Waiter {
 export class Semaphore {
   readonly #maxWaiting: number
   /** Owners in the order in which they are served. */
-  readonly #lines = new Map<string, Set<Waiter>>()
+  readonly #lines = new Map<string, Line>()
   readonly #whenIdle: Array<() => void> = []
   #waiting = 0
   #inside = 0
@@ -44,9 +46,9 @@ export class Semaphore {
       return
     }
     this.#waiting++
-    const line = this.#lines.get(owner)
-    if (line === undefined) this.#lines.set(owner, new Set([waiter]))
-    else line.add(waiter)
+    const line = this.#lines.get(owner) ?? new Line()
+    line.add(waiter)
+    this.#lines.set(owner, line)
   }
 
   /** Calls `done` once no slot is taken and nobody waits, now or later. */
@@ -83,7 +85,7 @@ export class Semaphore {
   #next (): Waiter | undefined {
     if (this.#free === 0) return undefined
     for (const [owner, line] of this.#lines) {
-      const [waiter] = line
+      const waiter = line.oldest
       this.#lines.delete(owner)
       if (waiter === undefined) continue
       line.delete(waiter)
@@ -98,16 +100,56 @@ export class Semaphore {
    * Refuses the latest waiter of the owner with the longest queue, unless the newcomer's would be as long.
    */
   #makeRoom (newcomer: string): boolean {
-    let most: Set<Waiter> | undefined
+    let most: Line | undefined
     for (const line of this.#lines.values()) {
       if (line.size > (most?.size ?? 0)) most = line
     }
     if (most === undefined || most.size <= (this.#lines.get(newcomer)?.size ?? 0) + 1) return false
-    const latest = [...most].at(-1)
-    if (latest === undefined) return false
-    most.delete(latest)
+    const { newest } = most
+    if (newest === undefined) return false
+    most.delete(newest)
     this.#waiting--
-    latest.refuse()
+    newest.refuse()
     return true
+  }
+}
+
+/** The waiters of one owner in order of arrival. */
+class Line {
+  readonly #places = new Map<Waiter, Place>()
+  readonly #ring = new Ring<Place>()
+
+  get size (): number {
+    return this.#ring.size
+  }
+
+  get oldest (): Waiter | undefined {
+    return this.#ring.first?.waiter
+  }
+
+  get newest (): Waiter | undefined {
+    return this.#ring.last?.waiter
+  }
+
+  add (waiter: Waiter): void {
+    const place = new Place(waiter)
+    this.#places.set(waiter, place)
+    this.#ring.add(place)
+  }
+
+  /** Returns false if the waiter is not in the line. */
+  delete (waiter: Waiter): boolean {
+    const place = this.#places.get(waiter)
+    if (place !== undefined) this.#ring.delete(place)
+    return this.#places.delete(waiter)
+  }
+}
+
+class Place extends RingMember {
+  readonly waiter: Waiter
+
+  constructor (waiter: Waiter) {
+    super()
+    this.waiter = waiter
   }
 }

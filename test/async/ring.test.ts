@@ -21,13 +21,13 @@ const namesOf = (ring: Ring<Member>): string[] => Array.from(ring, ({ name }) =>
 
 t.test('members are listed in order of insertion, without deleted ones', async t => {
   const { ring, members } = ringOf('a', 'b', 'c')
-  t.same([namesOf(ring), ring.first?.name], [['a', 'b', 'c'], 'a'])
+  t.same([namesOf(ring), ring.first?.name, ring.last?.name], [['a', 'b', 'c'], 'a', 'c'])
   const [a, b, c] = members as [Member, Member, Member]
   ring.delete(b)
   t.same([namesOf(ring), ring.size, Ring.holds(b)], [['a', 'c'], 2, false])
   ring.delete(a)
   ring.delete(c)
-  t.same([namesOf(ring), ring.size, ring.first], [[], 0, undefined])
+  t.same([namesOf(ring), ring.size, ring.first, ring.last], [[], 0, undefined, undefined])
   ring.add(b)
   t.same(namesOf(ring), ['b'], 'a deleted member may be added again')
 })

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { Semaphore } from '../../lib/async/semaphore.ts'
+import { Semaphore, type Waiter } from '../../lib/async/semaphore.ts'
+import { scalesWith } from '../support/scaling.ts'
 
 /** A semaphore whose owners arrive one after the other, with a log of what happens to each. */
 function line (count: number, maxWaiting?: number): {
@@ -69,4 +70,24 @@ t.test('entries that finish at once do not deepen the stack', async t => {
   }
   semaphore.release()
   t.equal(served, 20_000)
+})
+
+t.test('a full queue makes room in the same time, however long it is', async t => {
+  const waiter = (): Waiter => ({ enter: () => undefined, refuse: () => undefined })
+  scalesWith(t, 'waiting entries', {
+    from: 4096,
+    input: size => {
+      const semaphore = new Semaphore(1, size)
+      for (let count = 0; count <= size; count++) semaphore.acquire(waiter(), 'a')
+      return { semaphore, size }
+    },
+    run: ({ semaphore, size }) => {
+      for (let count = 0; count < size; count++) {
+        const newcomer = waiter()
+        semaphore.acquire(newcomer, 'b')
+        semaphore.cancel(newcomer, 'b')
+        semaphore.acquire(waiter(), 'a')
+      }
+    }
+  })
 })
