@@ -20,12 +20,12 @@ import { Projects } from './projects.ts'
 import { isAtLeast, type Principal } from './roles.ts'
 import { Sessions } from './sessions.ts'
 import { FailureQuota, Throttle } from './throttle.ts'
-import { Users, type UserChanges } from './users.ts'
+import { Users, type NewUser, type UserChanges } from './users.ts'
 
 type AccountsDatabase = Pick<Database, 'query' | 'storeFileIntact' | 'lockRows' | 'transaction'>
 
-/** What changes of users and of their links depend on. */
-type Parts = Pick<Accounts, 'users' | 'sessions' | 'links'>
+/** What a transaction changes. */
+type Parts = Pick<Accounts, 'users' | 'sessions' | 'links' | 'identities'>
 
 export class Accounts {
   readonly users: Users
@@ -134,6 +134,59 @@ export class Accounts {
   }
 
   /**
+   * Creates the user of an invitation, which ends. If the user cannot be created, it stays open.
+   *
+   * @param user email and projects are those of the caller, who has read the invitation
+   * @returns the user and the invitation; `undefined` for an invitation that is used or expired
+   * @throws GatewayError `conflict` when the email is taken
+   */
+  async acceptInvitation (
+    token: string,
+    user: Pick<NewUser, 'name' | 'email' | 'password'>
+  ): Promise<{ readonly user: UserRow, readonly invitation: Invitation } | undefined> {
+    return await this.#atOnce(async ({ users, links }) => {
+      const invitation = await links.takeInvitation({ token })
+      if (invitation === undefined) return undefined
+      const { role, projects } = invitation
+      return { invitation, user: await users.create({ ...user, role, projects }) }
+    })
+  }
+
+  /**
+   * Creates the user of a person at a provider of OpenID Connect.
+   *
+   * @throws GatewayError `conflict` when the email is taken, or the person has just become another user
+   */
+  async createPerson (user: NewUser, issuer: string, subject: string): Promise<UserRow> {
+    return await this.#atOnce(async ({ users, identities }) => {
+      const created = await users.create(user)
+      if (!await identities.add(issuer, subject, created.id)) {
+        throw new GatewayError('conflict', { message: 'You have just signed in elsewhere. Try again.' })
+      }
+      return created
+    })
+  }
+
+  /** Ends a user's membership, and the keys of their playgrounds there. @returns false if there is none */
+  async leaveProject (userId: string, projectId: string): Promise<boolean> {
+    return await this.#atOnce(async ({ users, sessions }) => {
+      if (!await users.leave(userId, projectId)) return false
+      await sessions.endPlaygrounds(userId, projectId)
+      return true
+    })
+  }
+
+  /** Ends a session, and the keys of the user's playgrounds. @returns false if there is no such session */
+  async endSession (userId: string, sessionId: string): Promise<boolean> {
+    return await this.#atOnce(async ({ sessions }) => {
+      if (!await sessions.end(userId, sessionId)) return false
+      // It is unknown which session created a playground key.
+      await sessions.endPlaygrounds(userId)
+      return true
+    })
+  }
+
+  /**
    * Makes a change in one transaction. It locks the user, the owners and the actor, and checks the role of
    * the actor again: an actor who is demoted at the same moment leaves no link or invitation behind.
    */
@@ -142,31 +195,34 @@ export class Accounts {
     userId: string,
     work: (parts: Parts) => Promise<T>
   ): Promise<T> {
+    return await this.#atOnce(async (parts, query) => {
+      // in a fixed order, so that no two changes wait for each other
+      const locked = await this.#database.lockRows(
+        query
+          .selectFrom('users')
+          .select(['id', 'role', 'disabled_at_ms'])
+          .where(user => user('id', 'in', [userId, by?.id ?? userId]).or('role', '=', 'owner'))
+          .orderBy('id')
+      ).execute()
+      const keepsRole = locked.some(({ id, role, disabled_at_ms: disabledMs }) =>
+        id === by?.id && disabledMs === null && isAtLeast(role, by.role))
+      if (by?.session !== undefined && !keepsRole) {
+        throw new GatewayError('insufficient_permissions', { message: 'Your role has just changed. Try again.' })
+      }
+      return await work(parts)
+    })
+  }
+
+  /** Does everything in one transaction, or nothing. While the store is locked, it is repeated as a whole. */
+  async #atOnce<T> (work: (parts: Parts, query: Database['query']) => Promise<T>): Promise<T> {
     const { transaction, lockRows } = this.#database
-    return await this.#use(
-      async () =>
-        await transaction([], async ({ query }) => {
-          // in a fixed order, so that no two changes wait for each other
-          const locked = await lockRows(
-            query
-              .selectFrom('users')
-              .select(['id', 'role', 'disabled_at_ms'])
-              .where(user => user('id', 'in', [userId, by?.id ?? userId]).or('role', '=', 'owner'))
-              .orderBy('id')
-          ).execute()
-          const keepsRole = locked.some(({ id, role, disabled_at_ms: disabledMs }) =>
-            id === by?.id && disabledMs === null && isAtLeast(role, by.role))
-          if (by?.session !== undefined && !keepsRole) {
-            throw new GatewayError('insufficient_permissions', { message: 'Your role has just changed. Try again.' })
-          }
-          const use: UseStore = async statement => await statement() // a transaction is repeated as a whole
-          return await work({
-            users: new Users(query, use, lockRows),
-            sessions: new Sessions(query, use),
-            links: new Links(query, use)
-          })
-        })
-    )
+    const use: UseStore = async statement => await statement()
+    return await this.#use(async () => await transaction([], async ({ query }) => await work({
+      users: new Users(query, use, lockRows),
+      sessions: new Sessions(query, use),
+      links: new Links(query, use),
+      identities: new Identities(query, use)
+    }, query)))
   }
 }
 

@@ -48,9 +48,8 @@ export async function admitPerson (
         : await users.findByEmail(email)
       : await users.find(known)
   if (found === undefined) {
-    const created = await users.create({ name, ...email !== undefined && { email }, role })
+    const created = await accounts.createPerson({ name, email, role }, issuer, subject)
     await note(created, { action: 'user.create', after: publicPart(created) })
-    await identities.add(issuer, subject, created.id)
     await note(created, { action: 'identity.add', after: { issuer, subject } })
     return created
   }

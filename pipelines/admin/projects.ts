@@ -70,9 +70,7 @@ export const projectHandlers: AdminHandlers<
   'DELETE /admin/v1/projects/:project_id/members/:user_id': async call => {
     const project = await visibleProject(call, param(call, 'project_id'))
     const id = param(call, 'user_id')
-    const { users, sessions } = call.admin.accounts
-    if (!await users.leave(id, project.id)) throw notFound('user_id', 'member')
-    await sessions.endPlaygrounds(id, project.id)
+    if (!await call.admin.accounts.leaveProject(id, project.id)) throw notFound('user_id', 'member')
     await audit(call, { action: 'member.remove', subject: project, before: { user_id: id } })
     return { id, deleted: true }
   }

@@ -52,10 +52,7 @@ export const sessionHandlers: AdminHandlers<
   'DELETE /admin/v1/sessions/:session_id': async call => {
     const id = param(call, 'session_id')
     const { id: userId } = principalOf(call)
-    const { sessions } = call.admin.accounts
-    if (!await sessions.end(userId, id)) throw notFound('session_id', 'session')
-    // It is unknown which session created a playground key.
-    await sessions.endPlaygrounds(userId)
+    if (!await call.admin.accounts.endSession(userId, id)) throw notFound('session_id', 'session')
     await audit(call, { action: 'session.end', subject: { id } })
     return { id, deleted: true }
   },

@@ -95,7 +95,8 @@ export const signInHandlers: AdminHandlers<
   },
 
   'POST /admin/v1/sign-in/invitation': async (call, services) => {
-    const { admin: { accounts: { links, users } }, request } = call
+    const { admin: { accounts }, request } = call
+    const { links, users } = accounts
     const open = await links.findInvitation(request.token)
     if (open === undefined) {
       noteFailure(call, 'invitation')
@@ -115,10 +116,9 @@ export const signInHandlers: AdminHandlers<
     if (email !== undefined && (await users.findByEmail(email)) !== undefined) {
       throw new GatewayError('conflict', { param: 'email', message: 'Another user has this email.' })
     }
-    const invitation = await links.takeInvitation({ token: request.token })
-    if (invitation === undefined) throw usedUp()
-    const { role, projects } = invitation
-    const user = await users.create({ name, email, role, projects, password: hash })
+    const accepted = await accounts.acceptInvitation(request.token, { name, email, password: hash })
+    if (accepted === undefined) throw usedUp()
+    const { user, invitation: { role, projects } } = accepted
     return await signIn(
       call,
       services,
