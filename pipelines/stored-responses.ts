@@ -90,12 +90,11 @@ export const listInputItemsDocs: Docs = {
 export function retrieveResponse (services: Services): Handler<Call> {
   return pipeline(auth(services), replyWith(async (call: AuthedCall) => {
     const id = idOf(call)
+    const { stream, after } = readQuery(call.query ?? '')
+    if (stream) return await replay(services, call, id, after + 1)
     const text = await services.responseStore?.findText(call.key.id, id, call.takeMemory)
     if (text === undefined) throw notFound(id)
-    const { stream, after } = readQuery(call.query ?? '')
-    return stream
-      ? await replay(services, call, id, after + 1)
-      : await restored(services, call, toJsonReply(new PrintedJson(text)))
+    return await restored(services, call, toJsonReply(new PrintedJson(text)))
   }))
 }
 
@@ -116,11 +115,13 @@ async function restored (
 /**
  * Streams a response from a given event on.
  *
- * @throws GatewayError `invalid_value` for a response that was not created as a stream in the background
+ * @throws GatewayError `not_found`; `invalid_value` for a response that was not created as a stream in the
+ *   background
  */
 async function replay (services: Services, call: AuthedCall, id: string, from: number): Promise<Reply> {
   const { responseStore, backgroundRuns } = services
   const { key, signal } = call
+  if (await responseStore?.status(key.id, id) === undefined) throw notFound(id)
   if (backgroundRuns === undefined || (await responseStore?.frames.has(id)) !== true) {
     throw new GatewayError('invalid_value', {
       param: 'stream',

@@ -524,7 +524,7 @@ t.test(
 )
 
 t.test('a background stream can be resumed where it was left', async t => {
-  const { api, client } = await start(t, frames(['Hel', 'lo ', 'there']))
+  const { api, client, database } = await start(t, frames(['Hel', 'lo ', 'there']))
   const first = await (
     await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })
   ).text()
@@ -542,9 +542,13 @@ t.test('a background stream can be resumed where it was left', async t => {
   t.strictSame(rest, events.slice(5))
   const taken = client.responses.stream({ response_id: id, starting_after: 2 })
   t.match((await taken.finalResponse()).output, [{ content: [{ text: 'Hello there' }] }])
+  await database.query.updateTable('responses').set({ size_bytes: 1e12 }).where('id', '=', id).execute()
+  t.equal((await api.get(`/v1/responses/${id}`)).status, 413, 'there is no memory for the complete response')
+  t.equal(await (await api.get(`/v1/responses/${id}?stream=true`)).text(), first, 'a stream needs none')
   for (const query of ['stream=maybe', 'stream=true&starting_after=x']) {
     t.equal((await api.get(`/v1/responses/${id}?${query}`)).status, 400)
   }
+  t.equal((await api.get('/v1/responses/resp_none?stream=true')).status, 404)
   const plain = await client.responses.create({ model, input: 'x', store: true, stream: true })
   for await (const event of plain) {
     if (event.type === 'response.completed') {
