@@ -8,6 +8,7 @@
  * A response with long texts belongs to no key until all pieces are stored.
  */
 
+import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import { GatewayError } from '../core/errors.ts'
 import { parseText } from '../json/parse-text.ts'
@@ -56,6 +57,11 @@ const inProgress: readonly string[] = ['queued', 'in_progress']
 const maxStreamShare = 16
 
 const placeholdersName = 'placeholders'
+
+/** Responses of dead processes that are ended in one go. */
+const orphansAtOnce = 20
+/** How long a gateway has to end them, in milliseconds. */
+const claimMs = 60_000
 
 /** Bytes of an item row without its id. */
 const rowBytes = 80
@@ -354,23 +360,36 @@ export class ResponseStore implements ResponseArchive {
     return renewed
   }
 
-  /** Ends responses of dead processes as `failed`. @param error the error to store in them */
+  /**
+   * Ends responses of dead processes as `failed`, a few of them: leases are renewed between two calls. They
+   * are claimed first, so that each is read by one gateway.
+   *
+   * @param error the error to store in them
+   */
   async failOrphans (nowMs: number, error: ResponseObject['error']): Promise<void> {
-    const rows = await this.#use(
+    const claim = randomUUID()
+    const orphans = this.#query
+      .selectFrom('responses')
+      .select('id')
+      .where('owner', 'is not', null)
+      .where('lease_until_ms', '<=', nowMs)
+      .where('status', 'in', inProgress)
+      .where('key_id', '<>', '') // is not stored yet
+      .where('expires_at_ms', '>', this.now())
+      .limit(orphansAtOnce)
+    const claimed = await this.#use(
       async () =>
         await this.#query
-          .selectFrom('responses')
-          .select(['id', 'key_id', 'owner'])
-          .where('owner', 'is not', null)
-          .where('lease_until_ms', '<=', nowMs)
-          .where('status', 'in', inProgress)
+          .updateTable('responses')
+          .set({ owner: claim, lease_until_ms: nowMs + claimMs })
+          .where('id', 'in', orphans)
+          .where('lease_until_ms', '<=', nowMs) // another gateway may have claimed it since
+          .returning(['id', 'key_id'])
           .execute()
     )
-    for (const row of rows) {
-      const response = await this.find(row.key_id, row.id)
-      if (row.owner !== null && response !== undefined) {
-        await this.update({ ...response, status: 'failed', error }, row.owner)
-      }
+    for (const { id, key_id: keyId } of claimed) {
+      const response = await this.find(keyId, id)
+      if (response !== undefined) await this.update({ ...response, status: 'failed', error }, claim)
     }
   }
 

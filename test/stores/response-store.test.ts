@@ -321,6 +321,39 @@ storeTest(
   }
 )
 
+storeTest('gateways share the work of ending responses of dead processes, a few at a time', async (t, openStore) => {
+  const { store, database } = await open(openStore)
+  const response = { ...startedResponse(responsesStart()), status: 'in_progress' as const }
+  const ids = Array.from({ length: 30 }, (_, index) => `orphan-${index}`)
+  for (const id of ids) {
+    await store.keep(
+      { keyId: 'key-1', response: { ...response, id }, input: [], itemIds: [] },
+      { owner: 'dead', untilMs: 1000 }
+    )
+  }
+  const unstored = database.query.updateTable('responses').set({ key_id: '', response: '' })
+  await unstored.where('id', '=', 'orphan-0').execute()
+  const read: string[] = []
+  const end = async (): Promise<void> => {
+    const gateway = new ResponseStore(database, () => storeOptions)
+    const find = gateway.find.bind(gateway)
+    t.intercept(gateway, 'find', {
+      value: async (keyId: string, id: string) => {
+        read.push(id)
+        return await find(keyId, id)
+      }
+    })
+    await gateway.failOrphans(1500, { code: 'server_error', message: 'It ended.' })
+  }
+  await end()
+  t.equal(read.length, 20)
+  await Promise.all([end(), end()])
+  t.same(read.toSorted(), ids.slice(1).toSorted(), 'each is read once, and none that is not stored yet')
+  const failed = await database.query
+    .selectFrom('responses').select('id').where('status', '=', 'failed').execute()
+  t.equal(failed.length, 29)
+})
+
 storeTest(
   "frames of a stream are read from any number on, and count towards their key's limit",
   async (t, openStore) => {
