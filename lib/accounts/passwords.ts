@@ -71,7 +71,7 @@ async function derived (
 ): Promise<Buffer> {
   await new Promise<void>((enter, reject) => {
     semaphore.acquire(
-      { enter, refuse: () => reject(new GatewayError('overloaded', { retryAfterSeconds: 5 })) },
+      { enter, refuse: () => reject(tooMany()) },
       owner
     )
   })
@@ -80,4 +80,10 @@ async function derived (
   } finally {
     semaphore.release()
   }
+}
+
+function tooMany (): GatewayError {
+  return new GatewayError('overloaded', {
+    message: 'Too many passwords are being checked. Try again later.', retryAfterSeconds: 5
+  })
 }
