@@ -4,7 +4,7 @@ export interface OutageOptions {
   /** Called with the first failure. */
   readonly onBegin: (error: unknown) => void
   readonly onEnd?: () => void
-  /** How long there must have been no failure before a success ends the outage, in milliseconds. Default 0. */
+  /** Milliseconds without a failure before a success ends the outage. Default 0. */
   readonly quietMs?: number
   /** Returns monotonic milliseconds. */
   readonly now?: () => number

@@ -42,7 +42,6 @@ const closeMs = 5000
 
 export class BodyRecorder {
   readonly #store: Pick<CallBodyStore, 'add'>
-  readonly #options: BodyRecorderOptions
   readonly #memory: BodyMemory
   #waiting: CapturedCall[] = []
   #dropped = 0
@@ -51,7 +50,6 @@ export class BodyRecorder {
 
   constructor (store: Pick<CallBodyStore, 'add'>, options: BodyRecorderOptions) {
     this.#store = store
-    this.#options = options
     this.#outage = new Outage({ onBegin: options.onFailure })
     this.#memory = new BoundedMemory(options.maxMemoryBytes)
   }

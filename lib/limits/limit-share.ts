@@ -12,7 +12,8 @@ import { countersOf, sumsOf, type SumKey } from './sum-keys.ts'
 import type { Account } from './call-accounts.ts'
 import { SpendingReader, type SpendingReaderOptions } from './spending-reader.ts'
 
-export interface LimitShareOptions extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure' | 'onSuccess'> {
+export interface LimitShareOptions
+  extends Pick<SpendingReaderOptions, 'readUsed' | 'onFailure' | 'onSuccess'> {
   /** Returns Unix milliseconds. */
   readonly now: () => number
   readonly processes: number

@@ -112,7 +112,8 @@ t.test('a member or a session does not end without the keys of its playgrounds',
   t.teardown(database.close)
   const accounts = new Accounts(database)
   const { id } = await accounts.users.create({ name: 'Ada', role: 'member', projects: ['default'] })
-  const { row: session } = await accounts.sessions.create(id, { address: '127.0.0.1', userAgent: undefined }, false)
+  const device = { address: '127.0.0.1', userAgent: null }
+  const { row: session } = await accounts.sessions.create(id, device, false)
   await database.query.insertInto('keys').values({
     id: 'key-1', name: 'playground', digest: 'x', endpoints: null, models: null, expires_at_ms: null,
     revoked_at_ms: null, created_at_ms: 1, owner_id: id, temporary: 1, project_id: 'default'

@@ -10,7 +10,9 @@ import {
 } from '../../lib/limits/reservation.ts'
 import { periodAt } from '../../lib/limits/windows.ts'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
-import { createLimiter, LocalLimiter, readUsedFrom, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
+import {
+  createLimiter, LocalLimiter, readUsedFrom, type LocalLimiterOptions
+} from '../../lib/limits/limiter.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { importJournals } from '../../lib/usage/import-journals.ts'
 import { openDatabase } from '../../lib/stores/open-database.ts'
@@ -338,7 +340,8 @@ t.test('an outage of the store is one line in the log, however many keys call', 
   for (let key = 0; key < 50; key++) {
     t.equal(reasonOf(await keys.reserve({ ...call, keyId: `${key}` })), 'admitted')
   }
-  t.match(lines.map(line => JSON.parse(line) as object), [{ level: 'error', msg: /budgets count this process/ }])
+  const [first = ''] = lines
+  t.match(JSON.parse(first), { level: 'error', msg: /budgets count this process/ })
   t.equal(lines.length, 1)
 })
 

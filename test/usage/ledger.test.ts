@@ -951,7 +951,10 @@ t.test('the end of an outage is logged with the rows that were lost in it', asyn
   const kept = new Ledger({
     ...database,
     directory: journals,
-    insertUsage: async rows => isUp ? await database.insertUsage(rows) : await Promise.reject(new Error('down'))
+    insertUsage: async rows => {
+      if (!isUp) throw new Error('down')
+      return await database.insertUsage(rows)
+    }
   }, { log, retention: () => ({ keepDays: 90, keepRows: 1_000_000 }), everyMs: 3_600_000, maxWaiting: 2 })
   t.teardown(async () => await kept.close())
   for (const rows of [5, 4, 2]) {
@@ -1013,7 +1016,7 @@ t.test('rows in the journal only stay there while it cannot be moved', async t =
   await kept.flush()
   await kept.addEndedCall(usageRowOf(5))
   await kept.flush()
-  t.equal(lines.filter(({ msg }) => /left in the journal/.test(String(msg))).length, 1, 'one line for the outage')
+  t.equal(lines.filter(({ msg }) => /left in the journal/.test(String(msg))).length, 1)
   t.ok(kept.waiting > 0)
   t.match(
     journal()

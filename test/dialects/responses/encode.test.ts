@@ -232,7 +232,7 @@ const toolCall: readonly ChatEvent[] = [
 /** Returns the text of a token with the log probabilities of 21 candidates. */
 function likelyToken (text: string): ChatEvent {
   const probability = { token: text, logprob: -0.5, bytes: [120] }
-  const token = { ...probability, top_logprobs: Array(20).fill(probability) }
+  const token = { ...probability, top_logprobs: Array.from({ length: 20 }, () => probability) }
   return { type: 'text-delta', choice: 0, text, logprobs: { content: [token], refusal: null } }
 }
 
