@@ -357,7 +357,7 @@ export class CallRecord {
    */
   journaled: object | undefined = undefined
   /** The timer of the next journal entry while the call is in flight; `stop` has no effect after its end. */
-  inFlight: { readonly stop: () => void } | undefined = undefined
+  rejournalTimer: { readonly stop: () => void } | undefined = undefined
 
   constructor (endpoint: string) {
     this.endpoint = endpoint

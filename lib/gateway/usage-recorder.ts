@@ -43,9 +43,10 @@ export class UsageRecorder {
   readonly journalSent: JournalSent = (call, isFree = false) => {
     const { ledger } = this.#deps
     const { record } = call
-    if (ledger === undefined || record.caller.keyId === undefined || record.inFlight !== undefined) return
+    if (ledger === undefined || record.caller.keyId === undefined) return
+    if (record.rejournalTimer !== undefined) return
     if (!isFree) this.#journalInterrupted(call, ledger)
-    record.inFlight = new RejournalTimer(() => this.#journalInFlight(call, ledger))
+    record.rejournalTimer = new RejournalTimer(() => this.#journalInFlight(call, ledger))
   }
 
   /**
@@ -86,8 +87,8 @@ export class UsageRecorder {
   end (call: Call): UsageRow | undefined {
     const { ledger, limiter } = this.#deps
     const { record } = call
-    record.inFlight?.stop()
-    record.inFlight = ended
+    record.rejournalTimer?.stop()
+    record.rejournalTimer = ended
     const journaled = journaledCall(call)
     let row: UsageRow | undefined
     try {
@@ -114,7 +115,7 @@ export class UsageRecorder {
   }
 }
 
-/** Marks an ended call in `record.inFlight`, so that no new wait begins. */
+/** Marks an ended call in `record.rejournalTimer`, so that no new wait begins. */
 const ended = { stop: () => {} }
 
 /** Waits until a call must be journaled again. Calls that begin at about the same time share a timer. */

@@ -148,7 +148,7 @@ storeTest(
     const { recorder, ledger, directory } = await start(t, open)
     const [streamed, complete, ended] = [call(begun), call(begun), call(begun)]
     const isDueLater = ({ record }: Call): boolean =>
-      record.inFlight instanceof RingMember && Ring.holds(record.inFlight)
+      record.rejournalTimer instanceof RingMember && Ring.holds(record.rejournalTimer)
     const withTokens = (): string[] =>
       journaledLines(directory).filter(line => line.includes('"completion_tokens"'))
     for (const each of [streamed, complete, ended]) recorder.journalSent(each)
@@ -193,7 +193,7 @@ storeTest(
     await ledger.close()
     const left = journaledLines(directory)
     await until(
-      () => late.record.inFlight instanceof RingMember && !Ring.holds(late.record.inFlight),
+      () => late.record.rejournalTimer instanceof RingMember && !Ring.holds(late.record.rejournalTimer),
       'the end of its wait'
     )
     ledger.flushJournal()

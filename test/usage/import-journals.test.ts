@@ -8,7 +8,6 @@ import { usageRow } from '../../lib/usage/usage-row.ts'
 import { routedCall } from '../support/stages.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { storeTest, type OpenStore } from '../support/stores.ts'
-import type { Call } from '../../lib/core/call.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import { fillRecord } from '../support/fill-record.ts'
 
