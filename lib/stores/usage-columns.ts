@@ -1,4 +1,4 @@
-/** The columns of usage rows: all of them, and those that most rows need. */
+/** The columns of usage rows. */
 
 import { unitColumns, type UnitColumn } from '../../schemas/billed-units.ts'
 import type { UsageRow } from './tables.ts'
@@ -66,42 +66,6 @@ export function isUsageColumn (name: string): name is UsageColumn {
 export const textColumns: ReadonlySet<UsageColumn> = new Set(
   named.flatMap(([column, type]) => (type === 'text' ? column : []))
 )
-
-/** The columns that most rows need. */
-export const compactColumns = [
-  'id',
-  'call_id',
-  'at_ms',
-  'key_id',
-  'endpoint',
-  'requested_model',
-  'model',
-  'provider',
-  'outcome',
-  'status',
-  'streamed',
-  'attempts',
-  'prompt_tokens',
-  'completion_tokens',
-  'cached_tokens',
-  'reasoning_tokens',
-  'estimated',
-  'cost_nano_usd',
-  'own_provider_key',
-  'duration_ms',
-  'first_byte_ms',
-  'cache_write_tokens'
-] as const satisfies readonly UsageColumn[]
-
-/** The other columns, which are empty in most rows. */
-const emptyColumns = usageColumns.filter(
-  column => !(compactColumns as readonly UsageColumn[]).includes(column)
-)
-
-/** Returns whether a row has no values in other columns. Rows of earlier versions lack later columns. */
-export function isCompact (row: UsageRow): boolean {
-  return emptyColumns.every(column => row[column] === null)
-}
 
 /** The row of a call about which nothing is known. */
 export const emptyRow = {

@@ -5,14 +5,13 @@ import { dayOf } from '../../core/day.ts'
 import { namesOf } from '../name-rollups.ts'
 import { partySpans } from '../party-spending.ts'
 import { isReplaced } from '../replaced-row.ts'
-import { compactColumns, isCompact, usageColumns, type UsageColumn } from '../usage-columns.ts'
+import { usageColumns } from '../usage-columns.ts'
 import { isNamed, rollupSpans } from '../usage-rollups.ts'
 import { addNames } from './add-names.ts'
 import { addRollups } from './add-rollups.ts'
 import type { Statement } from './statement-cache.ts'
 import type { SqliteDatabase } from '../database.ts'
 import type { UsageRow } from '../tables.ts'
-import { property } from '../../json/type-guards.ts'
 
 const addCost = `insert into spending (key_id, day_ms, cost_nano_usd) values (?, ?, ?)
   on conflict (key_id, day_ms) do update set cost_nano_usd = spending.cost_nano_usd + excluded.cost_nano_usd`
@@ -130,37 +129,8 @@ export async function insertInSlices (
   return inserted
 }
 
-/** The columns that are equal in most calls of a key. */
-const commonColumns = [
-  'key_id',
-  'endpoint',
-  'requested_model',
-  'model',
-  'provider',
-  'outcome',
-  'status',
-  'streamed',
-  'attempts',
-  'estimated',
-  'own_provider_key'
-] as const satisfies ReadonlyArray<(typeof compactColumns)[number]>
-const ownColumns = compactColumns.filter(
-  column => !(commonColumns as readonly UsageColumn[]).includes(column)
-)
-
-const rowsAtOnce = 10
-/** Kinds of rows to distinguish in a batch: each row is compared with one of each kind. */
-const maxKinds = 8
-
-const marks = (columns: readonly UsageColumn[]): string => columns.map(() => '?').join(', ')
-const insertRow = (columns: readonly UsageColumn[]): string =>
-  `insert into usage (${columns.join(', ')}) values (${marks(columns)}) on conflict (at_ms, id) do nothing`
-const insertAnyRow = insertRow(usageColumns)
-const insertCompactRow = insertRow(compactColumns)
-/** Only parameters used several times are numbered, because SQLite searches all numbered ones for each. */
-const insertAlikeRows = `insert into usage (${[...commonColumns, ...ownColumns].join(', ')})
-  select ${commonColumns.map((_, index) => `?${index + 1}`).join(', ')}, ${ownColumns.map((_, index) => `column${index + 1}`).join(', ')}
-  from (values ${Array.from({ length: rowsAtOnce }, () => `(${marks(ownColumns)})`).join(', ')})`
+const insertRow = `insert into usage (${usageColumns.join(', ')})
+  values (${usageColumns.map(() => '?').join(', ')}) on conflict (at_ms, id) do nothing`
 
 interface Inserted {
   readonly inserted: UsageRow[]
@@ -168,89 +138,19 @@ interface Inserted {
   readonly present: UsageRow[]
 }
 
-/**
- * Inserts rows within a transaction, several similar ones per statement with their common values bound once.
- * Binding 22 values takes three quarters of an insert.
- */
+/** Inserts rows within a transaction. */
 function insertRows (prepare: Prepare, rows: readonly UsageRow[]): Inserted {
-  const { kinds, others } = rowsByKind(rows)
   const result: Inserted = { inserted: [], present: [] }
-  for (const alike of kinds) {
-    for (let at = 0; at < alike.length; at += rowsAtOnce) {
-      const some = alike.slice(at, at + rowsAtOnce)
-      if (some.length === rowsAtOnce && insertTogether(prepare, some)) result.inserted.push(...some)
-      else insertOneByOne(prepare, some, result)
-    }
-  }
-  insertOneByOne(prepare, others, result)
-  return result
-}
-
-function rowsByKind (rows: readonly UsageRow[]): {
-  readonly kinds: readonly UsageRow[][]
-  readonly others: readonly UsageRow[]
-} {
-  const kinds: UsageRow[][] = []
-  const others: UsageRow[] = []
   const seen = new Set<string>()
   for (const row of rows) {
-    // journals are read backwards, so the first row of a call is the latest
+    // Journals are read backwards, so the first row of a call is the latest.
     if (seen.has(row.id)) continue
     seen.add(row.id)
-    const isCompactRow = isCompact(row)
-    const kind = isCompactRow
-      ? kinds.find(([first]) => first !== undefined && areAlike(first, row))
-      : undefined
-    if (kind !== undefined) kind.push(row)
-    else if (isCompactRow && kinds.length < maxKinds) kinds.push([row])
-    else others.push(row)
-  }
-  return { kinds, others }
-}
-
-/**
- * Compares the common columns. Written out, because reading properties by variable name takes a tenth of an
- * insert.
- */
-function areAlike (one: UsageRow, other: UsageRow): boolean {
-  return (
-    one.key_id === other.key_id &&
-    one.endpoint === other.endpoint &&
-    one.requested_model === other.requested_model &&
-    one.model === other.model &&
-    one.provider === other.provider &&
-    one.outcome === other.outcome &&
-    one.status === other.status &&
-    one.streamed === other.streamed &&
-    one.attempts === other.attempts &&
-    one.estimated === other.estimated &&
-    one.own_provider_key === other.own_provider_key
-  )
-}
-
-/** @returns false if one of the rows already exists; none is inserted then */
-function insertTogether (prepare: Prepare, rows: readonly UsageRow[]): boolean {
-  const [first] = rows
-  if (first === undefined) return true
-  const values: Array<string | number | null> = commonColumns.map(column => first[column])
-  for (const row of rows) for (const column of ownColumns) values.push(row[column])
-  try {
-    prepare(insertAlikeRows).run(...values)
-    return true
-  } catch (error) {
-    if (property(error, 'sqliteCodeName') === 'SQLITE_CONSTRAINT') return false
-    throw error
-  }
-}
-
-function insertOneByOne (prepare: Prepare, rows: readonly UsageRow[], { inserted, present }: Inserted): void {
-  for (const row of rows) {
-    const columns = isCompact(row) ? compactColumns : usageColumns
     // A row of an earlier version lacks later columns.
-    const { changes } = prepare(columns === compactColumns ? insertCompactRow : insertAnyRow).run(
-      ...columns.map(column => row[column] ?? null)
-    )
+    const { changes } = prepare(insertRow).run(...usageColumns.map(column => row[column] ?? null))
+    const { inserted, present } = result
     if (changes > 0) inserted.push(row)
     else present.push(row)
   }
+  return result
 }
