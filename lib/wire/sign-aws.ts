@@ -1,7 +1,8 @@
 /**
- * Signs requests to S3, with Signature Version 4.
+ * Signs requests to AWS, with Signature Version 4.
  *
- * @see https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
+ * @see https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html @see
+ *   https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
 
 import { createHmac, hash } from 'node:crypto'
@@ -24,15 +25,16 @@ export interface AwsKey {
   readonly accessKey: Secret
   readonly secretKey: Secret
   readonly region: string
+  /** The name under which a service signs, such as `bedrock`. Default: `s3`. */
+  readonly service?: string
 }
 
 const algorithm = 'AWS4-HMAC-SHA256'
-const service = 's3'
 
 /** Returns the headers to send, including the given ones. */
 export function signAws (
   { method, host, path, query = {}, headers = {}, bodyDigest }: AwsRequest,
-  { accessKey, secretKey, region }: AwsKey,
+  { accessKey, secretKey, region, service = 's3' }: AwsKey,
   atMs: number
 ): Readonly<Record<string, string>> {
   const at = new Date(atMs).toISOString().replace(/[-:]|\.\d+/g, '')
@@ -42,7 +44,7 @@ export function signAws (
   const names = signed.map(([name]) => name).join(';')
   const canonical = [
     method,
-    path,
+    service === 's3' ? path : encodePath(path), // all other services sign the path encoded twice
     printQuery(query),
     ...signed.map(([name, value]) => `${name}:${value.trim()}`),
     '',

@@ -53,6 +53,25 @@ void t.test('requests are signed as in the S3 documentation', async t => {
   )
 })
 
+void t.test('a request to another service is signed as by the AWS SDK for Python', async t => {
+  const body = '{"messages":[]}'
+  const headers = signAws(
+    {
+      method: 'POST',
+      host: 'bedrock-runtime.us-east-1.amazonaws.com',
+      path: `/model/${encodePath('anthropic.claude-v2:1')}/converse`,
+      headers: { 'content-type': 'application/json' },
+      bodyDigest: hash('sha256', body)
+    },
+    { ...key, service: 'bedrock' },
+    Date.UTC(2026, 0, 2, 3, 4, 5)
+  )
+  t.match(
+    headers['authorization'],
+    /\/20260102\/us-east-1\/bedrock\/aws4_request,.*Signature=aca21602caf7b71e4cd2a0b193e57dbc35be438b9fd4766201af10dc1b2df5e2$/
+  )
+})
+
 void t.test('the headers list what is signed, without the secret key', async t => {
   const headers = signAws(
     { method: 'GET', host, path: '/', bodyDigest: empty, headers: { range: 'bytes=0-9' } },
