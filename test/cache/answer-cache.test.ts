@@ -6,7 +6,6 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { holds, holdsAsync } from '../support/property.ts'
 import { route, routedCall } from '../support/stages.ts'
-import { rounds } from '../support/rounds.ts'
 import type { AnswerCacheSettings, CacheTerms } from '../../lib/cache/cache-terms.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
@@ -165,7 +164,7 @@ t.test(
         const isSame = JSON.stringify(sorted(one)) === JSON.stringify(sorted(other))
         return (digestOf(one, first) === digestOf(other, second)) === isSame
       }),
-      { numRuns: rounds(2000) }
+      { numRuns: 2000 }
     )
     // Random pairs that differ in a single fact are rare, so they are made here.
     holds(
@@ -183,7 +182,7 @@ t.test(
           )
         }
       ),
-      { numRuns: rounds(3000) }
+      { numRuns: 3000 }
     )
   }
 )
@@ -207,20 +206,14 @@ t.test(
   async t => {
     const projects = fc.option(word, { nil: undefined })
     const shared = new Map<string, string>()
-    const kinds: ReadonlyArray<readonly [kind: string, entries: () => Entries]> = [
-      ['memory', () => new MemoryEntries(1e6)],
-      [
-        'shared',
-        () =>
-          new SealedEntries({
-            get: async name => shared.get(name),
-            set: (name, text) => {
-              shared.set(name, text)
-            }
-          })
-      ]
+    const stores: ReadonlyArray<() => Entries> = [
+      () => new MemoryEntries(1e6),
+      () => new SealedEntries({
+        get: async name => shared.get(name),
+        set: (name, text) => { shared.set(name, text) }
+      })
     ]
-    for (const [kind, entriesOf] of kinds) {
+    for (const entriesOf of stores) {
       for (const scope of ['key', 'project'] as const) {
         await holdsAsync(
           t,
@@ -266,7 +259,7 @@ t.test(
               )
             }
           ),
-          { numRuns: rounds(300) }
+          { numRuns: 300 }
         )
         // Random pairs that differ in a single fact are rare, so they are made here.
         await holdsAsync(
@@ -300,9 +293,8 @@ t.test(
               return (found !== undefined) === isSame
             }
           ),
-          { numRuns: rounds(500) }
+          { numRuns: 500 }
         )
-        t.pass(`${kind}, of a ${scope}`)
       }
     }
   }

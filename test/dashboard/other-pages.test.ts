@@ -95,8 +95,9 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       await postForm(hostile, origin, gateway.api.url)
       t.same(await changes(gateway), before, 'nothing is changed')
       await page.reload()
-      await page.locator('main#content').waitFor()
-      t.pass('the user is signed in as before')
+      const content = page.locator('main#content')
+      await content.waitFor()
+      t.ok(await content.isVisible(), 'the user is signed in as before')
       await hostile.close()
     })
   }

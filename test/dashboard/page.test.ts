@@ -234,8 +234,9 @@ t.test('in a browser', { skip: noBrowser }, async t => {
       t.equal((await gateway.send('POST /admin/v1/admin-keys', { name: 'x' }, { cookie })).status, 403)
       await tab.goto(`${url}/dashboard/#/signed-in/${'A'.repeat(43)}`)
       await tab.reload()
-      await tab.getByRole('link', { name: 'Overview' }).waitFor()
-      t.pass('a token that somebody else put into an address is not taken')
+      const overview = tab.getByRole('link', { name: 'Overview' })
+      await overview.waitFor()
+      t.ok(await overview.isVisible(), 'a token that somebody else put into an address is not taken')
       await page.context().close()
     }
   )

@@ -7,6 +7,7 @@ import { eventStream } from '../../lib/replies/answer-reply.ts'
 import { sseDecoder } from '../../lib/wire/sse-decoder.ts'
 import { receivedCall } from '../support/stages.ts'
 import { until } from '../support/until.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
 import type { AddressInfo } from 'node:net'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { Test } from 'tap'
@@ -17,11 +18,13 @@ async function responseTo (t: Test, reply: Reply): Promise<Response> {
   return await fetch(`http://127.0.0.1:${port}`)
 }
 
-/** A server that answers every request with this reply. */
-async function serving (t: Test, reply: Reply): Promise<AddressInfo> {
+/** A server that answers every request with this reply. @param onEnd called with the error of a cut reply */
+async function serving (
+  t: Test, reply: Reply, onEnd: (error?: unknown) => void = () => undefined
+): Promise<AddressInfo> {
   const call = receivedCall({})
   const server = createServer((_request, response) => {
-    writeReply(reply, { response, call }).catch(() => undefined) // the caller sees the cut
+    writeReply(reply, { response, call }).then(() => onEnd(), onEnd) // the caller sees the cut
   })
   server.listen(0, '127.0.0.1')
   t.teardown(() => server.closeAllConnections())
@@ -180,12 +183,13 @@ t.test('a caller who disconnects ends the body', async t => {
       left = true
     }
   })()
-  const { port } = await serving(t, { status: 200, headers: {}, body })
+  const ended = withResolvers<unknown>()
+  const { port } = await serving(t, { status: 200, headers: {}, body }, ended.resolve)
   const socket = connect(port, '127.0.0.1')
   socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
   socket.once('data', () => socket.destroy())
-  await until(() => left, 'the end of the body')
-  t.pass()
+  t.equal(await ended.promise, undefined, 'the reply ends without an error')
+  t.ok(left, 'its body was returned')
 })
 
 t.test('a head that cannot be sent ends a body that has begun', async t => {
@@ -198,11 +202,14 @@ t.test('a head that cannot be sent ends a body that has begun', async t => {
     },
     [Symbol.asyncIterator]: () => body
   }
-  await serving(t, { status: 200, headers: { 'x-bad': 'a\nb' }, body }).then(({ port }) =>
-    connect(port, '127.0.0.1').end('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
-  )
-  await until(() => left, 'the end of the body')
-  t.pass()
+  const ended = withResolvers<unknown>()
+  const { port } = await serving(t, { status: 200, headers: { 'x-bad': 'a\nb' }, body }, ended.resolve)
+  const socket = connect(port, '127.0.0.1')
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  t.match(await ended.promise, { code: 'ERR_INVALID_CHAR' }, 'the reply fails')
+  t.ok(left, 'its body was returned')
+  t.equal(socket.bytesRead, 0, 'the connection is free for an error')
+  socket.destroy()
 })
 
 t.test('an HTTP/1.0 caller gets the body without chunked encoding', async t => {

@@ -390,6 +390,7 @@ t.test(
 t.test(
   'for any calls, kills and clocks each sum is what was recorded and reserved, and stays within the limit',
   async t => {
+    const seen = { admitted: 0, refused: 0, kills: 0 }
     for (let seed = 1; seed <= 20; seed++) {
       const random = randomFrom(seed)
       const clock = { ms: Date.UTC(2026, 2, 28, 21) }
@@ -464,6 +465,7 @@ t.test(
         if (decision.admitted !== mayPass) {
           return t.fail(`seed ${seed}, step ${step}: ${JSON.stringify({ decision, left, bounds })}`)
         }
+        seen[decision.admitted ? 'admitted' : 'refused']++
         if (decision.admitted) {
           const amounts = sums.map((account, place) =>
             account.strict ? (decision.granted.nanoUsd ?? 0) : (bounds[place]?.max ?? 0)
@@ -484,6 +486,7 @@ t.test(
         if (random(40) > 0) continue
         // Both workers are killed: their reservations count until their records are stored, then those
         // say.
+        seen.kills++
         isUnrecorded = true
         limiter.release('one')
         limiter.release('two')
@@ -512,8 +515,18 @@ t.test(
         isUnrecorded = false
         await until(() => [...limiter.counters.sums.holdings()].length === 0, 'what they held to be released')
       }
+      for (const { atMs, reservation, amounts: [cost = 0] } of open.splice(0)) {
+        record(atMs, cost)
+        limiter.settle(reservation, { used: { nanoUsd: cost } })
+      }
+      stored = rows.length
+      const { used } = await limiter.reserve({ accounts, wanted: {}, purpose: 'describe' })
+      t.same(used, sums.map(({ max }, place) => max - leftOf(place)), `seed ${seed}: what was recorded is used`)
+      t.equal(limiter.counters.open, 0)
+      t.same([...limiter.counters.sums.holdings()], [], 'nothing stays reserved')
       limiter.close()
     }
-    t.pass('20 times 300 calls')
+    t.equal(seen.admitted + seen.refused, 20 * 300)
+    t.ok(Math.min(seen.admitted, seen.refused) > 1000 && seen.kills > 100, JSON.stringify(seen))
   }
 )

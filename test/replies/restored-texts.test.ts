@@ -11,7 +11,6 @@ import { holdsAsync } from '../support/property.ts'
 import { messagesIn, type Json } from '../support/conversations.ts'
 import { ticksDuring } from '../support/ticks-during.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
-import { rounds } from '../support/rounds.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
 
@@ -207,7 +206,7 @@ for (const [name, { dialect, kinds, texts, textOf }] of Object.entries(dialects)
             return to === expected && deep[0] === expected
           }
         ),
-        { numRuns: rounds(150) }
+        { numRuns: 150 }
       )
     })
   }

@@ -5,7 +5,6 @@ import { encodeChunks } from '../../../lib/dialects/chat-completions/encode.ts'
 import { endOfStream } from '../../../lib/wire/sse-frames.ts'
 import { holds } from '../../support/property.ts'
 import { routedCall } from '../../support/stages.ts'
-import { rounds } from '../../support/rounds.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { AnswerHead } from '../../../lib/dialects/dialect.ts'
@@ -122,7 +121,7 @@ t.test('every batch is printed exactly as its chunks would be', async t => {
         )
       }
     ),
-    { numRuns: rounds(500) }
+    { numRuns: 500 }
   )
 })
 
@@ -185,7 +184,7 @@ t.test('a whole stream is printed exactly as its chunks would be', async t => {
       )
       return printed === plain.join('') + endOfStream
     }),
-    { numRuns: rounds(1000) }
+    { numRuns: 1000 }
   )
 })
 

@@ -26,7 +26,7 @@ import { endOfStream, sseEvent, type FramePrinter } from '../../../lib/wire/sse-
 import { sseDecoder } from '../../../lib/wire/sse-decoder.ts'
 import { anyAnswer } from './any-answer.ts'
 import { readerAs, readResponse, streamOf } from '../../support/adapters.ts'
-import { holds } from '../../support/property.ts'
+import { holds, holdsAsync } from '../../support/property.ts'
 import { readEvents } from '../../support/read-events.ts'
 import { cutAt, readPieces } from '../../support/read-pieces.ts'
 import { printedText, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
@@ -40,7 +40,6 @@ import type { ResponsesContext } from '../../../lib/dialects/responses/input.ts'
 import type { Route } from '../../../lib/core/route.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 import type { ResponseObject, ResponsesRequest } from '../../../schemas/responses.ts'
-import { rounds } from '../../support/rounds.ts'
 
 const route: Route = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
 const archive: ResponseArchive = {
@@ -128,7 +127,7 @@ t.test(
         if (place === undefined) return false
         return sent(request, {}, text) === text.slice(0, place.start) + '"gpt-5"' + text.slice(place.end)
       }),
-      { numRuns: rounds(100) }
+      { numRuns: 100 }
     )
   }
 )
@@ -396,7 +395,8 @@ const textOf = (events: readonly StreamEvent[]): string =>
 
 t.test('random answers are the same when passed through and when translated', async t => {
   const chat = openaiAdapters.chat
-  await fc.assert(
+  await holdsAsync(
+    t,
     fc.asyncProperty(anyStream, async events => {
       const results: unknown[] = []
       for (const [direct, ask] of [
@@ -412,9 +412,8 @@ t.test('random answers are the same when passed through and when translated', as
       }
       for (const result of results) assert.deepEqual(result, results[0])
     }),
-    { numRuns: rounds(100) }
+    { numRuns: 100 }
   )
-  t.pass()
 })
 
 t.test('unknown fields and events anywhere in a stream reach the caller unchanged', async t => {
@@ -478,15 +477,15 @@ t.test('a stream split at any position reaches the caller unchanged', async t =>
     odds: fc.array(fc.nat(odd.length * 4), { maxLength: 40 }),
     cuts: fc.array(fc.nat(4000), { maxLength: 6 })
   })
-  await fc.assert(
+  await holdsAsync(
+    t,
     fc.asyncProperty(streams, async ({ events, odds, cuts }) => {
       const frames = events.map((event, at) => (odd[odds[at] ?? odd.length] ?? String)(textOf([event])))
       const bytes = Buffer.from(frames.join(''))
       assert.deepEqual(await passedOn(cutAt(bytes, cuts)), await passedOn([bytes]))
     }),
-    { numRuns: rounds(150) }
+    { numRuns: 150 }
   )
-  t.pass()
 })
 
 t.test('a delta is counted by its text, with an escape as one character', async t => {
