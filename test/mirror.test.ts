@@ -29,10 +29,7 @@ const elsewhere: Reasons = {
   'create-services': ['gateway/routing', 'puts all services together'],
   'dashboard/link': ['cli/dashboard', 'an address'],
   'deferred/run-detached': ['deferred/answer-task', 'runs the tasks that are tested there'],
-  'deferred/fetch-completion': [
-    'pipelines/deferred',
-    'needs a provider that defers, a store and two processes'
-  ],
+  'deferred/fetch-completion': ['stages/deferred/fetch-deferred', 'the fetches of the stage'],
   'deferred/until-stored': ['deferred/task-runner', 'stores the answers of the tasks there'],
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
   'dialects/messages/direct-frames': ['dialects/messages/direct', 'prints what that test reads'],
@@ -58,14 +55,8 @@ const elsewhere: Reasons = {
   'exports/open-exports': ['pipelines/admin/exports', 'opens the exports of a gateway'],
   'exports/export-window': ['exports/usage-exports', 'the windows of the files that are written there'],
   'exports/write-file': ['exports/usage-exports', 'writes the files that are read there'],
-  'gateway/call-recorder': [
-    'pipelines/admin/call-bodies',
-    'records the calls of a gateway: each file of test/gateway'
-  ],
   'gateway/deferred-work': ['pipelines/deferred', 'runs the deferred calls of a gateway'],
-  'gateway/live-services': ['gateway/reload', 'replaces the services of a gateway'],
   'gateway/optional-features': ['gateway/failures', 'opens what a configuration asks for'],
-  'gateway/opened-gateway': ['process/serve', 'starts and stops a gateway: each file of test/gateway'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   'ocr/pdf-reader': ['ocr/pdf', 'runs in a process that is started there'],
   'routing/learned-cooldowns': ['routing/routing-state', 'what it knows of others'],

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { GatewayError } from '../../../lib/core/errors.ts'
 import { defaultProject } from '../../../lib/core/key.ts'
 import { chain } from '../../../lib/pipeline/chain.ts'
 import { once } from '../../../lib/pipeline/sources.ts'
@@ -19,13 +20,13 @@ import type { UpstreamResponse } from '../../../lib/providers/provider.ts'
 /** Fetches one completion twice. */
 async function fetchTwice (
   t: Test,
-  ...responses: readonly UpstreamResponse[]
+  ...responses: ReadonlyArray<UpstreamResponse | Error>
 ): Promise<{ call: AuthedCall, answers: unknown[] }> {
   const queue = [...responses]
-  const services = await deferredServices(
-    t,
-    async () => queue.shift() ?? (await Promise.reject(new Error('not requested again')))
-  )
+  const services = await deferredServices(t, async () => {
+    const response = queue.shift() ?? new Error('not requested again')
+    return response instanceof Error ? await Promise.reject(response) : response
+  })
   const stages = chain(
     openDeferred(services),
     fetchDeferred(services, chain(recordUsage<ChatInput, ChatEvent>(), normalise()))
@@ -49,6 +50,17 @@ t.test('a completion is fetched once, goes through the stages of every answer, a
 t.test('a 202 of the provider is a 202 of the gateway, and the fetch is repeated', async t => {
   const { answers } = await fetchTwice(t, upstreamResponse(202), upstreamResponse(200, chatAnswer('later')))
   t.match(answers, [{ reply: { status: 202 } }, { status: 200 }])
+})
+
+t.test('a fetch that does not reach the provider leaves the completion to the next one', async t => {
+  const unreachable = new GatewayError('upstream_unreachable')
+  const { answers } = await fetchTwice(t, unreachable, upstreamResponse(200, chatAnswer('later')))
+  t.match(answers, [{ code: 'upstream_unreachable' }, { status: 200, body: /later/ }])
+})
+
+t.test('a completion that is not ready after a failed fetch is pending', async t => {
+  const { answers } = await fetchTwice(t, new GatewayError('upstream_unreachable'), upstreamResponse(202))
+  t.match(answers, [{ code: 'upstream_unreachable' }, { reply: { status: 202 } }])
 })
 
 t.test('an unreadable answer is a permanent error', async t => {
