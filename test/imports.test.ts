@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import t from 'tap'
 
@@ -184,6 +184,13 @@ t.test('the imports of every file are found', async t => {
   t.ok(counts >= inText && inText > 1000, `${counts} imports of ${inText} lines`)
 })
 
+/** Returns a chapter of a document. */
+function chapterOf (page: string, title: string): string {
+  const start = page.indexOf(`## ${title}\n`)
+  const end = page.indexOf('\n## ', start)
+  return page.slice(start, end === -1 ? undefined : end)
+}
+
 t.test('every folder has a layer, and every layer at most six folders', async t => {
   const places = new Set(files.filter(file => ours.test(file)).map(placeOf))
   t.same([...places].filter(place => !order.includes(place)), [], 'folders and files to list in this test')
@@ -193,7 +200,7 @@ t.test('every folder has a layer, and every layer at most six folders', async t 
 
 t.test('lib/README.md lists the folders in this order', t => {
   const readme = readFileSync(join(root, 'lib/README.md'), 'utf8')
-  const table = readme.slice(readme.indexOf('## Folders'), readme.indexOf('## The record of a call'))
+  const table = chapterOf(readme, 'Folders')
   const rows = table.matchAll(/^\|[^|]*\|([^|]*`[^|]*)\|/gm)
   const named = [...rows].flatMap(([, cell = '']) => [...cell.matchAll(/`([^`]+?)\/?`/g)].map(([, name = '']) => (
     name === 'schemas' || name === 'pipelines' ? name : `lib/${name}`
@@ -202,14 +209,25 @@ t.test('lib/README.md lists the folders in this order', t => {
   t.end()
 })
 
+t.test('lib/README.md lists at most eight tricks, each with a test', async t => {
+  const rows = chapterOf(readFileSync(join(root, 'lib/README.md'), 'utf8'), 'Tricks')
+    .matchAll(/^\|[^|]*\|([^|]*`[^|]*)\|/gm)
+  const tricks = [...rows].map(([, cell = '']) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name))
+  t.ok(tricks.length > 0 && tricks.length <= 8, `${tricks.length} tricks`)
+  const places = tricks.flat().flatMap(name => [`lib/${name}.ts`, `test/${name}.test.ts`])
+  t.same(places.filter(place => !existsSync(join(root, place))), [])
+})
+
 t.test('only the files that assemble the gateway are directly in lib', async t => {
   const loose = readdirSync(join(root, 'lib'), { withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(({ name }) => name)
   t.same(loose.toSorted(), [
+    'CHAT-CALL.md',
     'FEATURES.md',
     'README.md',
     'RECIPES.md',
+    'RERANK.md',
     'create-services.ts',
     'gateway.ts',
     'main.ts',

@@ -88,7 +88,7 @@ t.test('the doc comment of an exported function begins with a verb', async t => 
 })
 
 t.test('optional fields are spread in one way', async t => {
-  // `...value !== undefined && { value }`, see lib/README.md
+  // `...value !== undefined && { value }`, see CONTRIBUTING.md
   const other = /\.\.\.\(.*(?:\? \{\} :|: \{\}\)|&& \{.*\}\),?$)/
   const lines = [...texts]
     .filter(([file]) => /\.tsx?$/.test(file))

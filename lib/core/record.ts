@@ -3,6 +3,10 @@
  * of the reply are made of them, and later stages read a few, such as the reserved cost. They have no
  * credentials, and bodies only if the project keeps them. `request.target` and `guards.placeholders` may hold
  * secrets and are never printed unchanged.
+ *
+ * A search for `record.usage`, and so on, finds who sets a group. Work without a caller, such as a mirror or
+ * a background response, has a record as well: `stages/mirror` and `deferred/` write the facts that a request
+ * would have brought.
  */
 
 import type { Attribution } from './call-attribution.ts'

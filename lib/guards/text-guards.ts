@@ -1,4 +1,12 @@
-/** The guards of a gateway, in layers, and what each layer does with the texts of a call. */
+/**
+ * The guards of a gateway, in layers, and what each layer does with the texts of a call.
+ *
+ * `configured-guards` turns an entry of `stages:` into a filter (`pattern-filter`) or a judge
+ * (`judges/open-judges`). The texts of a request are found by the `text-places` of its dialect
+ * (`stages/inspect-request`), those of an answer by `event-texts` (`stages/inspect-answer`): what is not
+ * decided yet is held back by `stream-filter` and `stream-judge`. `stages/inspect-results` inspects the
+ * answers of other endpoints, `mcp/tool-texts` the arguments and results of server tools.
+ */
 
 import type { RoutedCall } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'

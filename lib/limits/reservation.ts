@@ -1,6 +1,17 @@
 /**
  * What a call reserves in its accounts, and what it settles there once it has ended: the types, and the
  * rules that counters in memory and in Redis follow.
+ *
+ * ```
+ *  call-accounts: its limits ─┐
+ *                             ├→ reservation-plan → reserve → the call → settle → the usage row in the ledger
+ *  estimate: what it may use ─┘                        ↑                                       │
+ *                                                  counters ←── spending-reader: used amounts ─┘
+ * ```
+ *
+ * `limiter` decides in this process, by its `counters`; `worker-limiter` asks the primary process;
+ * `redis-limiter` decides for all machines, by `redis-counters`. `gateway/usage-recorder` settles.
+ * `docs/budgets.md` has an example with numbers.
  */
 
 import { recordedNonTokenUnits, type NonTokenColumn } from '../../schemas/billed-units.ts'

@@ -11,7 +11,16 @@
  * ```
  *
  * For a stage made by `map`, `flatMap` or `transform` the functions that it calls are recorded as well: when
- * a pipeline is built, those of adjacent stages become one `FusedStages` (`fuse` of `pipeline/chain`).
+ * a pipeline is built, those of adjacent stages become one `FusedStages` (`fuse` of `pipeline/chain`). Memory
+ * per waiting stream depends on the number of nested iterators, so the few between the provider's socket and
+ * the caller's are written by hand.
+ *
+ * A stage that the configuration does not need is replaced by `pass`, or by the stage it would wrap: the list
+ * of a pipeline is the same for every configuration.
+ *
+ * The sink pulls: it requests the first batch, which decides the status, from the stage before it, and so on
+ * up to the call. A stage uses only `next()` and `return()` of its source. A client that leaves ends every
+ * stage: `return()` passes up the chain, and `call.signal` aborts pending work.
  */
 
 import { FusedStages, type StageFunctions, type Transformer } from './fused-stages.ts'

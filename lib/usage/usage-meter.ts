@@ -1,4 +1,11 @@
-/** Reads an answer's usage from its events into the record of the call. */
+/**
+ * Reads an answer's usage from its events into the record of the call.
+ *
+ * `stages/record-usage` adds up here what the answers of a call used, reported or estimated. What failed,
+ * aborted and slower requests used is recorded by `attempts/route-attempt`, if a provider bills them.
+ * `call-cost` says what the call is charged, also one that was cut off, and `usage-row` makes the row of all
+ * this, which `gateway/usage-recorder` writes.
+ */
 
 import { noteToolCall, type CallRecord } from '../core/record.ts'
 import { noteOutput, noteUsage } from '../core/usage-facts.ts'

@@ -75,7 +75,7 @@ t.test('calls that a crash interrupted are reported, unless they have ended afte
   t.same(reported, ['row-2'])
 })
 
-t.test('rows are stored even if their reservations cannot be settled, or nobody can be told', async t => {
+t.test('rows are stored even if their reservations cannot be settled, or the tracer fails', async t => {
   const limiter = new LocalLimiter()
   const place = await desk(t, {
     limiter: {
