@@ -43,8 +43,8 @@ export const Config = Closed(
     ),
     catalogue: Type.Optional(
       Text(
-        'A file of models, relative to the configuration file, of the shape of `lib/models/catalogue.json`, or a price map of LiteLLM: its models replace those ' +
-          'of the built-in catalogue that have the same id, and are added to the others; its families are matched first.'
+        'A file of models, relative to the configuration file, of the shape of `lib/models/catalogue.json`, or a price map of LiteLLM. Its models replace those ' +
+          'of the built-in catalogue that have the same id, and are added to the others. Its families are matched first.'
       )
     ),
     models: Named(

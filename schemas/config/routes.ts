@@ -7,8 +7,8 @@ import { Closed, hour, Text } from './entries.ts'
 export const RouteStrategy = OneOf(['in_order', 'weighted', 'cheapest', 'fastest', 'balanced'], {
   default: 'in_order',
   description:
-    'Order of attempts: the first of the list; one drawn by weight; the one with the lowest price; ' +
-    'the one that has recently begun to answer soonest; the one with the least work for its speed. The others follow when it fails.'
+    'What is tried first. `in_order`: the first of the list. `weighted`: one drawn by weight. `cheapest`: the one with the lowest price. ' +
+    '`fastest`: the one that has recently begun to answer soonest. `balanced`: the one with the least work for its speed. The others follow when it fails.'
 })
 export type RouteStrategy = Static<typeof RouteStrategy>
 

@@ -49,8 +49,8 @@ const differences = `
 ## Differences in chat
 
 For the kinds of this table, a chat request keeps the fields of OpenAI's chat completions, without those under "Left out" and with those under
-"Passed on". Every other field is [dropped](#fields-that-are-dropped) without an error. Anthropic and Google have their own APIs: a field
-without a counterpart is dropped if it only tunes the answer, and refused with 400 if the answer would be a different one, such as
+"Passed on". Every other field is [dropped](#fields-that-are-dropped) without an error. Anthropic and Google have their own APIs. There, a
+field without a counterpart is dropped if it only tunes the answer. It is refused with 400 if the answer would be a different one, such as
 \`response_format\` for Anthropic.
 `
 
