@@ -17,7 +17,7 @@ const computed = [
   "build/lib/guards/placeholder-filter.js: forms.join('|')", // made of pattern names: letters, digits and `_`
   'build/lib/models/catalogue.js: match',
   'build/lib/sandbox/tool-calling.js: `(?<![\\\\w-])${escaped(tool.name)}(?![\\\\w-])`',
-  'build/lib/text/bounded-pattern.js: printed(node)', // an operator's pattern, parsed and limited
+  'build/lib/text/bounded-pattern.js: printNode(node)', // an operator's pattern, parsed and limited
   'build/lib/validation/explain/single-values.js: pattern',
   'build/lib/validation/fill-defaults.js: pattern'
 ]
