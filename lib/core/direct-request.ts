@@ -20,6 +20,8 @@ export interface DirectRequest {
   readonly headers: Readonly<Record<string, string>>
   /** The part of the caller's query that the provider reads, without the question mark; empty if none. */
   readonly query: string
+  /** Returns the caller's name of a parameter of the body. Default: the same name. */
+  readonly callerParam?: (param: string) => string
 }
 
 export interface FitOptions {

@@ -21,13 +21,13 @@ export function callerField (
 
 /**
  * Returns the location in the caller's body of a parameter that an adapter or a provider rejected. A provider
- * that got this body itself names it already, and only `messages` may stand for the conversation.
+ * that got this body itself names places in it, and only `messages` may stand for the conversation.
  */
 export function callerParam (
   param: string,
   { request, quirks, direct }: Pick<AdapterInput<ChatInput>, 'request' | 'quirks' | 'direct'>
 ): string {
-  if (direct !== undefined && param !== 'messages') return param
+  if (direct !== undefined && param !== 'messages') return direct.callerParam?.(param) ?? param
   return /^(?:messages|tools)(?:[.[]|$)/.test(param)
     ? callerPlace(param, request)
     : writtenField(param, request, quirks.rename)

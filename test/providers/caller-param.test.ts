@@ -1,5 +1,6 @@
 import t from 'tap'
 import { callerParam } from '../../lib/providers/caller-param.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { encodePng } from '../../lib/sandbox/png.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import { said, speech, transcriptions, translations, wav } from '../support/audio.ts'
@@ -40,7 +41,7 @@ t.test('a field has the name under which the caller sent it', async t => {
   t.equal(paramOf('temperature', {}), 'temperature')
 })
 
-t.test('a provider that got the body of the caller names its places itself', t => {
+t.test('a provider that got the body of the caller names places in it', t => {
   const tool = { type: 'function' as const, function: { name: 'f' } }
   const request: ChatInput = {
     model: 'm',
@@ -55,6 +56,46 @@ t.test('a provider that got the body of the caller names its places itself', t =
   }
   t.equal(callerParam('messages', { request, quirks: {}, direct }), 'input', 'where a reader blames it')
   t.end()
+})
+
+t.test('a provider that got other items than the caller sent names those of the caller', async t => {
+  const json = { 'content-type': 'application/json' }
+  const message = {
+    id: 'msg_1', type: 'message', role: 'assistant', model: 'c', content: [{ type: 'text', text: 'ok' }],
+    stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 1 }
+  }
+  let param = ''
+  const upstream = await fakeUpstream(({ path }) => path.includes('messages')
+    ? { headers: json, pieces: [JSON.stringify(message)] }
+    : { status: 400, headers: json, pieces: [JSON.stringify({ error: { message: 'no', param } })] })
+  t.teardown(upstream.close)
+  const database = await openDatabase(t.testdir())
+  const providers = [upstreamAt(upstream.url), upstreamAt(upstream.url, 'anthropic', 'anthropic')]
+  const api = await testGateway(t, { providers }, undefined, { database })
+  t.teardown(database.close)
+  const first = { model: 'anthropic/claude-sonnet-4-5', input: [{ role: 'user', content: 'a' }] }
+  const { id } = await (await api.post('/v1/responses', first)).json() as { id: string }
+  const user = { role: 'user', content: 'b' }
+  const continued = { previous_response_id: id, input: [user, user] }
+  // This reasoning has no state, and is left out.
+  const reasoned = { input: [user, { type: 'reasoning', id: 'rs_1', summary: [] }, user] }
+  const rows: ReadonlyArray<readonly [request: object, named: string, param: string]> = [
+    [continued, 'input[3].content', 'input[1].content'],
+    [continued, 'input[2]', 'input[0]'],
+    [continued, 'input[1].content[0].text', 'previous_response_id'],
+    [continued, 'input[9]', 'input'],
+    [continued, 'max_output_tokens', 'max_output_tokens'],
+    [{ ...continued, input: 'b' }, 'input[2].content', 'input'],
+    [reasoned, 'input[1].content', 'input[2].content'],
+    [{ input: [user, user] }, 'input[1]', 'input[1]']
+  ]
+  for (const path of ['/v1/responses', '/v1/responses/compact']) {
+    for (const [request, named, expected] of rows) {
+      param = named
+      const response = await api.post(path, { model: 'openai/gpt-5', ...request })
+      t.match(await response.json(), { error: { message: 'no', param: expected } }, `${path} ${named}`)
+    }
+  }
 })
 
 t.test('an error inside an answer names the parameter as the caller wrote it', async t => {

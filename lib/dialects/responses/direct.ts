@@ -2,7 +2,7 @@
 
 import { objectsOf } from '../../json/type-guards.ts'
 import { callerText, directBody, withoutOptions } from '../direct-body.ts'
-import { sentItems } from './sent-items.ts'
+import { sentItems, type SentItems } from './sent-items.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ProviderAccount, RoutedCall } from '../../core/call.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
@@ -30,24 +30,30 @@ export function compactRequest (
   target: Target,
   context: ResponsesContext
 ): DirectRequest {
-  return {
-    ...passedOn(call, target, context, { ...ownFields, ...conversationFields(target, context) }),
-    action: 'compact'
-  }
+  return { ...passedOn(call, target, context, ownFields), action: 'compact' }
 }
 
 function passedOn (
   call: RoutedCall<ChatInput>,
   target: Target,
-  { request, direct }: ResponsesContext,
+  context: ResponsesContext,
   values: Readonly<Record<string, unknown>>
 ): DirectRequest {
+  const { request, direct } = context
   direct.accounts.set(target.route, target.account)
+  const { items, callerParam, previousId } = conversationFor(target, context)
+  const sent = {
+    ...values,
+    model: target.route.model,
+    ...context.stored.continuation !== undefined && { previous_response_id: previousId },
+    ...items !== undefined && { input: items }
+  }
   return {
     dialect: 'responses',
-    body: directBody(callerText(call, request), request, values, call.media?.()),
+    body: directBody(callerText(call, request), request, sent, call.media?.()),
     headers: sentHeaders(call),
-    query: ''
+    query: '',
+    ...callerParam !== undefined && { callerParam }
   }
 }
 
@@ -81,27 +87,21 @@ function replacedFields (
   const values: Record<string, unknown> = Object.assign({}, ownFields)
   if (target.route.settings !== undefined) Object.assign(values, settingsOf(target.route.settings, request))
   if (limit !== undefined && limit !== request.max_output_tokens) values['max_output_tokens'] = limit
-  return Object.assign(values, storeFields(call, target, context), conversationFields(target, context))
+  return Object.assign(values, storeFields(call, target, context))
 }
 
-/** Returns the provider's model name, and the parts of the conversation that are not stored there. */
-function conversationFields (
+/** Returns the parts of the conversation that are not stored at the provider, and the id of what is. */
+function conversationFor (
   { route, provider, account }: Target,
   context: ResponsesContext
-): Record<string, unknown> {
-  const { continuation } = context.stored
+): Partial<SentItems> & { readonly previousId: string | undefined } {
+  const origin = context.stored.continuation?.origin
   const isHere = (origin: ProviderAccount): boolean =>
     origin.providerId === route.providerId && origin.account === account()
-  const input = sentItems(context, { isHere, account, labelsReasoning: labelsReasoning(provider) })
-  const values: Record<string, unknown> = { model: route.model }
-  if (continuation !== undefined) {
-    values['previous_response_id'] =
-      continuation.origin !== undefined && isHere(continuation.origin)
-        ? continuation.origin.responseId
-        : undefined
+  return {
+    ...sentItems(context, { isHere, account, labelsReasoning: labelsReasoning(provider) }),
+    previousId: origin !== undefined && isHere(origin) ? origin.responseId : undefined
   }
-  if (input !== undefined) values['input'] = input
-  return values
 }
 
 /** Returns true for a provider that takes reasoning only in the form that it encrypted or stored. */

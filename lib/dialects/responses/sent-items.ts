@@ -20,11 +20,17 @@ interface Receiver {
   readonly labelsReasoning: boolean
 }
 
+export interface SentItems {
+  readonly items: readonly object[]
+  /** Returns the caller's name of a place that the provider names: its `input[3]` is another item. */
+  readonly callerParam: (param: string) => string
+}
+
 /** Returns the items to send; `undefined` if the request's items stay unchanged. */
 export function sentItems (
   { request: { input }, items, stored }: Pick<ResponsesContext, 'request' | 'items' | 'stored'>,
   receiver: Receiver
-): readonly object[] | undefined {
+): SentItems | undefined {
   const { isHere } = receiver
   const { continuation } = stored
   if (
@@ -38,17 +44,37 @@ export function sentItems (
     const origin = typeof id === 'string' ? stored.items.get(id)?.origin : undefined
     return origin !== undefined && isHere(origin)
   }
-  const own = items.flatMap(item => sentItem(item, keptHere, receiver))
+  /** The place of each own item in the request. */
+  const places: string[] = []
+  const own = items.flatMap((item, index) => {
+    const sent = sentItem(item, keptHere, receiver)
+    for (const _ of sent) places.push(typeof input === 'string' ? 'input' : `input[${index}]`)
+    return sent
+  })
   const isSame =
     typeof input === 'string' ||
     (own.length === (input ?? []).length && own.every((item, index) => item === input?.[index]))
   if (continuation === undefined || (continuation.origin !== undefined && isHere(continuation.origin))) {
-    return isSame ? undefined : own
+    return isSame ? undefined : { items: own, callerParam: param => callerPlace(param, 0, places) }
   }
   const earlier = continuation.items
     .map(withoutServers)
     .flatMap(item => sentItem(item, () => false, receiver))
-  return [...earlier.map(withoutId), ...own]
+  return {
+    items: [...earlier.map(withoutId), ...own],
+    callerParam: param => callerPlace(param, earlier.length, places)
+  }
+}
+
+/**
+ * @param earlier number of items of the continued conversation
+ * @param places of the items after them
+ */
+function callerPlace (param: string, earlier: number, places: readonly string[]): string {
+  const [start, index] = /^input\[(\d+)\]/.exec(param) ?? []
+  if (start === undefined) return param
+  const place = Number(index) < earlier ? 'previous_response_id' : places[Number(index) - earlier] ?? 'input'
+  return place.endsWith(']') ? place + param.slice(start.length) : place // a whole field has nothing to name
 }
 
 /** Removes tool servers that an earlier request added: the gateway calls those, and no provider. */
