@@ -41,9 +41,13 @@ function partUses (part: object, param: string): readonly ProviderUse[] {
   })
 }
 
-/** Returns true for a URL, false for a `data:` URL or bare base64. */
 function isAddress (name: string, value: string): boolean {
-  return (name === 'url' || name === 'file_data') && /^\s*(?!data:)(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(value)
+  return (name === 'url' || name === 'file_data') && isUrl(value)
+}
+
+/** Returns true for a URL, false for a `data:` URL or bare base64. */
+export function isUrl (text: string): boolean {
+  return /^\s*(?!data:)(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(text)
 }
 
 /** Fields of servers that route to other providers, such as OpenRouter and LiteLLM. */

@@ -161,6 +161,7 @@ const objects: readonly Ask[] = [
     { input: [user({ type: 'input_image', file_id: 'file-1' })] },
     { input: [user({ type: 'input_text', text: 'a' }), { type: 'image_generation_call', id: 'ig_1' }] },
     { input: [user(pdf), { type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_1', code: 'a' }] },
+    { input: [user({ type: 'input_image', image_url: 'gs://bucket/vs_1' })] },
     {
       input: [
         user(pdf),
@@ -253,6 +254,26 @@ t.test('items with an object id are left out of translations, and need no right 
     }),
     { status: 403, isSent: false, text: /messages\[1\]\.content\[0\]\.file_id/ }
   )
+})
+
+t.test('an address at the provider is an object there, also where no translation has it', async t => {
+  const ask = await world(t)
+  const text = { type: 'input_text', text: 'a' }
+  const call = { type: 'computer_call', id: 'cu_1', call_id: 'c', action: { type: 'screenshot' } }
+  for (const url of ['gs://bucket/a.png', 'https://api.openai.com/v1/files/file-1/content']) {
+    const image = user({ type: 'input_image', image_url: url })
+    const output = { type: 'computer_screenshot', image_url: url }
+    const shot = { type: 'computer_call_output', call_id: 'c', output }
+    for (const [input, param] of [
+      [[image], 'input\\[0\\].content\\[0\\].image_url'],
+      [[image, { type: 'of_the_future', content: 'a' }], 'input\\[0\\].content\\[0\\].image_url'],
+      [[user(text), call, shot], 'input\\[2\\].output.image_url']
+    ] as const) {
+      const answer = await ask('plain', '/v1/responses', { model: 'openai/gpt-4.1', input })
+      const said = new RegExp(`${param}: .*may not use what is stored`)
+      t.match(answer, { status: 403, isSent: false, text: said })
+    }
+  }
 })
 
 t.test('provider tools are limited to the models, servers and budget of the key', async t => {

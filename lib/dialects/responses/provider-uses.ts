@@ -3,7 +3,7 @@ import { isObjectName } from '../../json/object-names.ts'
 import { pathOfField, visitFields } from '../../json/visit-fields.ts'
 import { isIdOnly } from './stored-input.ts'
 import { toolsOfItem } from './tools.ts'
-import { routerUses } from '../../chat/provider-uses.ts'
+import { isUrl, routerUses } from '../../chat/provider-uses.ts'
 import type { ProviderUse } from '../../core/provider-use.ts'
 import type { ResponsesContext } from './input.ts'
 
@@ -15,6 +15,9 @@ const descriptions: ReadonlySet<string> = new Set([
   'parameters', 'schema', 'input_schema', 'output_schema', 'arguments', 'metadata', 'client_metadata',
   'internal_chat_message_metadata_passthrough'
 ])
+
+/** Fields that may have the address of a medium. */
+const addressFields: ReadonlySet<string> = new Set(['image_url', 'file_url', 'file_data'])
 
 /** Tools that cost only tokens, or run at the caller; web searches have a price. */
 const pricedTools: ReadonlySet<string> = new Set([
@@ -72,6 +75,9 @@ function addUses (value: object, uses: ProviderUse[], place?: string): void {
       uses.push(...objectsOf(field).flatMap((tool, index) => toolUses(tool, place ?? `${param}[${index}]`)))
     } else if (name === 'model' && typeof field === 'string') uses.push({ kind: 'model', name: field, param })
     else if (namesObject(name, field)) uses.push({ kind: 'object', param })
+    else if (addressFields.has(name) && typeof field === 'string' && isUrl(field)) {
+      uses.push({ kind: 'address', url: field, param })
+    }
     return false
   })
 }

@@ -47,6 +47,19 @@ t.test('objects in the account are found under any field name', async t => {
       'object input[0].output[0].file_id'
     ],
     [
+      { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'gs://bucket/a.png' }] }] },
+      'address input[0].content[0].image_url'
+    ],
+    [
+      { input: [{ type: 'computer_call_output', call_id: 'c', output: { image_url: 'https://a.test/b' } }] },
+      'address input[0].output.image_url'
+    ],
+    [
+      { input: [{ type: 'of_the_future', parts: [{ file_url: '//a.test/b' }, { file_data: 'gs://b' }] }] },
+      'address input[0].parts[0].file_url',
+      'address input[0].parts[1].file_data'
+    ],
+    [
       { input: [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: null }] },
       'object input[0].id'
     ],
@@ -98,6 +111,8 @@ t.test('objects in the account are found under any field name', async t => {
   // Sent by Codex like this.
   const agent = { client_metadata: { turn_id: 'a', thread_id: 'b', session_id: 'c' } }
   t.same(usesOf({ metadata: { file_id: 'mine' }, previous_response_id: 'resp_1', ...agent }), [])
+  const inline = ['data:image/png;base64,iVBO', 'iVBO'].map(data => ({ image_url: data, file_data: data }))
+  t.same(usesOf({ input: [{ role: 'user', content: inline }] }), [])
   const listed = [{ name: 'get', input_schema: { properties: { page_id: { type: 'string' } } } }]
   t.same(
     usesOf({
