@@ -259,6 +259,7 @@ const readFields: ReadonlySet<string> = new Set([
 const conversationFields: ReadonlySet<string> = new Set([
   'messages',
   'input',
+  'previous_response_id', // with the items that it stands for
   'instructions',
   'system',
   'prediction'

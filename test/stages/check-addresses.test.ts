@@ -3,6 +3,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/pipeline/sources.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { responsesDialect } from '../../lib/dialects/responses/index.ts'
 import { chatAddresses, checkAddresses, type Resolve } from '../../lib/stages/check-addresses.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
@@ -529,4 +530,32 @@ t.test('addresses in records of tools and searches pass in a body that is sent u
     ]
   })
   t.match(upstream.requests.at(-1)?.text, url)
+})
+
+t.test('an address in an item that only servers of the dialect read is named in the request', async t => {
+  const answer = {
+    id: 'resp_1', object: 'response', status: 'completed', store: false,
+    output: [
+      { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'ok' }] }
+    ],
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
+  }
+  const upstream = await fakeUpstream({ pieces: [JSON.stringify(answer)] })
+  t.teardown(upstream.close)
+  const database = await openDatabase(t.testdir())
+  const api = await testGateway(t, { providers: [upstreamAt(upstream.url)] }, undefined, { database })
+  t.teardown(database.close)
+  const ask = async (request: object): Promise<Response> =>
+    await api.post('/v1/responses', { model: 'openai/m', ...request })
+  const { id } = await (await ask({ input: 'a' })).json() as { id: string }
+  const shot = { type: 'computer_screenshot', image_url: inner }
+  const input = [
+    { type: 'computer_call', id: 'cu_1', call_id: 'c', action: { type: 'screenshot' } },
+    { type: 'computer_call_output', call_id: 'c', output: shot }
+  ]
+  for (const more of [{}, { previous_response_id: id }]) {
+    const response = await ask({ ...more, input: [{ role: 'user', content: 'b' }, ...input] })
+    t.match(await response.json(), { error: { param: 'input[2].output.image_url' } })
+  }
+  t.equal(upstream.requests.length, 1)
 })

@@ -169,14 +169,14 @@ function translated (
   }
 }
 
-/** Returns the request with the items that it refers to. */
+/** Returns the request with the items that it refers to; those that it continues stand in for their id. */
 function asWritten (
   request: ResponsesRequest,
   items: readonly InputItem[],
   earlier: readonly InputItem[] | undefined
 ): object {
   const isComplete = earlier === undefined && (items === request.input || typeof request.input === 'string')
-  return isComplete ? request : { ...request, input: [earlier, items] }
+  return isComplete ? request : { ...request, ...earlier && { previous_response_id: earlier }, input: items }
 }
 
 function translation (
