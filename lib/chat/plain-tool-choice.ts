@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { objectOf } from '../json/type-guards.ts'
+import { allowedToolName } from './tool-choice.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
 /** The choices of the chat-completions dialect. */
@@ -42,9 +42,7 @@ export function allowedTools<T> (
   nameOf: (tool: T) => string
 ): readonly T[] {
   if (typeof choice !== 'object' || !('allowed_tools' in choice) || tools.length === 0) return tools
-  const names = new Set(
-    choice.allowed_tools.tools.map(tool => objectOf(tool['function'])?.['name'] ?? tool['name'])
-  )
+  const names = new Set(choice.allowed_tools.tools.map(allowedToolName))
   const allowed = tools.filter(tool => names.has(nameOf(tool)))
   if (allowed.length > 0) return allowed
   throw new GatewayError('invalid_value', {

@@ -66,12 +66,17 @@ export function availableToolChoice (choice: ToolChoice, isThere: (name: string)
       return isThere(choice.name) ? choice : 'auto'
     case 'allowed_tools': {
       const { mode, tools } = choice.allowed_tools
-      const there = tools.filter(tool => isThere(String(property(tool['function'], 'name') ?? tool['name'])))
+      const there = tools.filter(tool => isThere(String(allowedToolName(tool))))
       return there.length === 0 ? 'none' : { ...choice, allowed_tools: { mode, tools: there } }
     }
     default:
       return choice
   }
+}
+
+/** Returns the name in an entry of `allowed_tools`: of a function or a custom tool, in any API's format. */
+export function allowedToolName (entry: Readonly<Record<string, unknown>>): unknown {
+  return property(entry['function'] ?? entry['custom'], 'name') ?? entry['name']
 }
 
 /**

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { plainToolChoice } from '../../lib/chat/plain-tool-choice.ts'
+import { allowedTools, plainToolChoice } from '../../lib/chat/plain-tool-choice.ts'
 
 t.test('a choice in the format of the dialect is unchanged', async t => {
   for (const choice of [
@@ -31,5 +31,22 @@ t.test('parallel calls are disabled on request, unless no call is wanted', async
   // any value that a caller may send
   t.strictSame(plainToolChoice({ type: 'none', disable_parallel_tool_use: true } as never), {
     choice: 'none'
+  })
+})
+
+t.test('a provider is offered only the allowed tools, in any spelling of their names', async t => {
+  const allowing = (...tools: Array<Record<string, unknown>>) =>
+    allowedTools(
+      ['a', 'b', 'c', 'd'], { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools } }, name => name
+    )
+  t.same(
+    allowing(
+      { type: 'function', function: { name: 'a' } }, { type: 'custom', custom: { name: 'b' } },
+      { type: 'function', name: 'c' }
+    ),
+    ['a', 'b', 'c']
+  )
+  t.throws(() => allowing({ type: 'function', function: { name: 'x' } }), {
+    code: 'invalid_value', param: 'tool_choice.allowed_tools.tools'
   })
 })

@@ -58,6 +58,9 @@ t.test('without the tools of a failed server, the tool choice is one of the othe
     t.same(choiceOf(choice), choice)
   }
   t.same(choiceOf(named('search'), { ...failed, errors: {} }), named('search'), 'the provider refuses it')
+  const custom = { type: 'custom' as const, custom: { name: 'sql' } }
+  const choice = { type: 'allowed_tools' as const, allowed_tools: { mode: 'auto' as const, tools: [custom] } }
+  t.same(withTools(request({ tools: [custom], tool_choice: choice }), failed).tool_choice, choice)
 })
 
 t.test('calls of earlier answers are renamed to the names their tools have now', async t => {

@@ -1,10 +1,10 @@
 /** Tools and tool choice; deprecated functions are converted to tools. */
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
+import { allowedToolName } from '../../chat/tool-choice.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { camelKeys } from './camel-keys.ts'
 import { Steps, functionSchema } from './schema.ts'
-import { objectOf } from '../../json/type-guards.ts'
 import type { FunctionDeclaration, Tool, ToolConfig } from './wire.ts'
 import type { FunctionDefinition, ToolChoice } from '../../../schemas/tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -91,7 +91,8 @@ function choiceOf (choice: ToolChoice | undefined): Choice {
     case 'tool': return { mode: 'any', names: [choice.name] }
     case 'allowed_tools': {
       const { mode, tools } = choice.allowed_tools
-      return { mode: mode === 'required' ? 'any' : 'auto', names: tools.map(allowedName) }
+      const names = tools.map(tool => String(allowedToolName(tool)))
+      return { mode: mode === 'required' ? 'any' : 'auto', names }
     }
     case 'custom': throw new GatewayError('unsupported_parameter', {
       message: 'Only function tools are supported.',
@@ -99,10 +100,6 @@ function choiceOf (choice: ToolChoice | undefined): Choice {
     })
     default: return { mode: choice.type }
   }
-}
-
-function allowedName (tool: Record<string, unknown>): string {
-  return String(objectOf(tool['function'])?.['name'] ?? tool['name'])
 }
 
 function legacyChoiceOf (choice: ChatInput['function_call']): Choice {
