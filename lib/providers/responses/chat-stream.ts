@@ -5,7 +5,7 @@ import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/type-guards.ts'
 import { objectIn, partsOf } from '../json-api.ts'
-import { failedResponse, isUntypedError } from './errors.ts'
+import { failedChat, isUntypedError } from './errors.ts'
 import { ResponseReader, labelAccount } from './response-reader.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
@@ -91,12 +91,12 @@ class ChatStream implements StreamReader<ChatEvent> {
       case 'response.failed':
       case 'response.cancelled': {
         const response: WireResponse = objectOf(event.response) ?? {}
-        throw failedResponse(response.error, response)
+        throw failedChat(response.error, response)
       }
       case 'error':
-        throw failedResponse(event.error ?? event)
+        throw failedChat(event.error ?? event)
       default:
-        if (isUntypedError(event)) throw failedResponse(event.error)
+        if (isUntypedError(event)) throw failedChat(event.error)
     }
   }
 

@@ -18,10 +18,13 @@ const chatNames: ReadonlyMap<string, string> = new Map([
 
 /** Interprets a non-2xx response; `param` is renamed as in chat completions. */
 export function readError (failure: UpstreamFailure): Failure {
-  const stated = readDialectError(failure)
-  const [field = ''] = stated.param?.split(/[.[]/, 1) ?? []
+  return inChatTerms(readDialectError(failure))
+}
+
+function inChatTerms (failure: Failure): Failure {
+  const [field = ''] = failure.param?.split(/[.[]/, 1) ?? []
   const param = chatNames.get(field)
-  return param === undefined ? stated : { ...stated, param }
+  return param === undefined ? failure : { ...failure, param }
 }
 
 /**
@@ -100,4 +103,9 @@ export function failedResponse (error: unknown, response: WireResponse = {}): Pr
     ...failure.param === 'input' && { param: 'messages' }, // as other failures; callers get their own name
     ...usage !== undefined && { usage }
   })
+}
+
+/** Creates the error of a translated stream as `failedResponse` does; `param` is that of chat completions. */
+export function failedChat (error: unknown, response?: WireResponse): ProviderFailure {
+  return new ProviderFailure(inChatTerms(failedResponse(error, response).failure))
 }

@@ -32,6 +32,13 @@ t.test('a refused field has the name that the caller used', async t => {
   for (const [theirs, ours] of Object.entries(names)) {
     t.equal(errorOf(openaiAdapters.chat, { ...refused(theirs), headers: {} }, responsesAsk()).param, ours)
     t.equal(errorOf(openaiAdapters.chat, { ...refused(theirs), headers: {} }, own).param, theirs)
+    const event = { type: 'error', code: 'invalid_prompt', message: 'No.', param: theirs }
+    const bytes = Buffer.from(`data: ${JSON.stringify(event)}\n\n`)
+    const read = (ask: AdapterInput<ChatInput>) => () =>
+      readEvents([bytes], streamOf(openaiAdapters.chat, ask))
+    const code = 'upstream_invalid_request'
+    t.throws(read(responsesAsk()), { code, param: ours }, `${theirs} in a stream`)
+    t.throws(read(own), { code, param: theirs }, `${theirs} in the stream of a caller of this API`)
   }
 })
 
