@@ -2,10 +2,8 @@ import { done } from './sources.ts'
 
 /** The state of a stage over one source. */
 export interface Transformer<In, Out> {
-  /** Returns the output for a value, or `undefined` for none. */
-  readonly push: (value: In) => Out | undefined
-  /** Yields what follows the value of `push`, where that must be awaited; `undefined` for nothing. */
-  readonly more?: () => AsyncIterable<Out> | undefined
+  /** Returns the output for a value, or `undefined` for none. Only promises are awaited. */
+  readonly push: (value: In) => Out | undefined | Promise<Out | undefined>
   /** Returns a last value once the source has ended, or `undefined` for none. */
   readonly end?: () => Out | undefined
   /**
@@ -31,6 +29,8 @@ export interface StageFunctions {
 }
 
 type Result<T> = IteratorResult<T, undefined>
+/** What became of a value: the output, an error, or nothing. */
+type Pushed<T> = IteratorYieldResult<T> | Failure | undefined
 
 /**
  * Reads a source through the functions of adjacent stages: steps on each value, a source for each value, and
@@ -46,8 +46,6 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   readonly #transformers: readonly AnyTransformer[]
   /** The current source: that of the current value, or `#source` where values are read as they are. */
   #inner: AsyncIterator<unknown> | undefined
-  /** What follows the value just pushed, in the order of the transformers: the last one's is read first. */
-  readonly #more: MoreValues[] = []
   /** The last values; set once the source has ended or failed. */
   #rest: AsyncIterator<Out, undefined> | undefined
   #hasLeft = false
@@ -62,7 +60,7 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   next (): Promise<Result<Out>> {
     if (this.#rest !== undefined) return this.#rest.next()
     if (this.#hasLeft) return Promise.resolve(done)
-    return this.#inner === undefined || this.#more.length > 0
+    return this.#inner === undefined
       ? this.#advance()
       : this.#inner.next().then(this.#onResult, this.#onFailure)
   }
@@ -71,7 +69,6 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   async return (): Promise<Result<Out>> {
     this.#hasLeft = true
     await (this.#rest === undefined ? this.#close() : this.#rest.return?.())
-    await this.#closeMore()
     return done
   }
 
@@ -79,8 +76,10 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
     return this
   }
 
-  readonly #onResult = (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> =>
-    this.#take(result) ?? this.#advance()
+  readonly #onResult = (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> => {
+    const out = this.#take(result)
+    return out instanceof Promise ? out.then(out => out ?? this.#advance()) : out ?? this.#advance()
+  }
 
   readonly #onFailure = async (error: unknown): Promise<Result<Out>> =>
     await this.#end(new Failure(error, 0))
@@ -88,18 +87,15 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   /** Reads until there is a value. */
   async #advance (): Promise<Result<Out>> {
     for (;;) {
-      if (this.#more.length > 0) {
-        const more = await this.#nextOfMore()
-        if (more !== undefined) return more instanceof Failure ? await this.#end(more) : more
-      }
       let result: IteratorResult<unknown> | undefined
       try {
         result = await (this.#inner === undefined ? this.#openNext() : this.#inner.next())
       } catch (error) {
         return await this.#end(new Failure(error, 0))
       }
-      const out = result && this.#take(result)
-      if (out !== undefined) return out instanceof Promise ? await out : out
+      const taken = result && this.#take(result)
+      const out = taken instanceof Promise ? await taken : taken
+      if (out !== undefined) return out
     }
   }
 
@@ -122,7 +118,7 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
   }
 
   /** Takes a read value through the transformers; `undefined` for no output. */
-  #take (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out>> | undefined {
+  #take (result: IteratorResult<unknown>): Result<Out> | Promise<Result<Out> | undefined> | undefined {
     if (this.#hasLeft) return done
     if (result.done === true) {
       if (this.#inner === undefined || this.#inner === this.#source) return this.#end()
@@ -130,43 +126,35 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
       return undefined
     }
     const out = this.#push(result.value, 0)
-    return out instanceof Failure ? this.#end(out) : out
+    return out instanceof Promise ? out.then(this.#onPushed) : this.#onPushed(out)
   }
 
+  readonly #onPushed = (out: Pushed<Out>): Result<Out> | Promise<Result<Out>> | undefined =>
+    out instanceof Failure ? this.#end(out) : out
+
   /** Takes a value through the transformers from an index on; `undefined` for no output. */
-  #push (value: unknown, from: number): IteratorYieldResult<Out> | Failure | undefined {
+  #push (value: unknown, from: number): Pushed<Out> | Promise<Pushed<Out>> {
     let out = value
     for (let at = from; at < this.#transformers.length; at++) {
       try {
-        const transformer = this.#transformers[at]
-        out = transformer?.push(out)
-        const more = transformer?.more?.()
-        if (more !== undefined) this.#more.push({ values: more[Symbol.asyncIterator](), at })
+        out = this.#transformers[at]?.push(out)
       } catch (error) {
         return new Failure(error, at)
       }
+      if (out instanceof Promise) return this.#pushAwaited(out, at)
       if (out === undefined) return undefined
     }
     return { done: false, value: out as Out } // the type of the last one's output
   }
 
-  /** Returns the next of the values that follow what was pushed; `undefined` if there are none left. */
-  async #nextOfMore (): Promise<IteratorYieldResult<Out> | Failure | undefined> {
-    for (let last = this.#more.at(-1); last !== undefined; last = this.#more.at(-1)) {
-      const { values, at } = last
-      let result: IteratorResult<unknown>
-      try {
-        result = await values.next()
-      } catch (error) {
-        return new Failure(error, at)
-      }
-      if (result.done === true) this.#more.pop()
-      else {
-        const out = this.#push(result.value, at + 1)
-        if (out !== undefined) return out
-      }
+  /** @param at the index of the transformer whose output is awaited */
+  async #pushAwaited (output: Promise<unknown>, at: number): Promise<Pushed<Out>> {
+    try {
+      const out = await output
+      return out === undefined ? undefined : await this.#push(out, at + 1)
+    } catch (error) {
+      return new Failure(error, at)
     }
-    return undefined
   }
 
   /** Ends the transformers, with or without an error. Returns the first of their last values. */
@@ -188,17 +176,12 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
       failure = undefined
       try {
         for await (const value of values) {
-          let result = value === undefined ? undefined : this.#push(value, at + 1)
-          for (;;) {
-            if (result instanceof Failure) break
-            if (result !== undefined) yield result.value
-            result = await this.#nextOfMore()
-            if (result === undefined) break
-          }
+          const result = value === undefined ? undefined : await this.#push(value, at + 1)
           if (result instanceof Failure) {
             failure = result
             break
           }
+          if (result !== undefined) yield result.value
         }
       } catch (error) {
         failure = new Failure(error, at + 1)
@@ -209,18 +192,8 @@ export class FusedStages<Out> implements AsyncIterableIterator<Out, undefined> {
 
   async #close (): Promise<void> {
     const inner = this.#inner === this.#source ? undefined : this.#inner
-    await Promise.all([inner?.return?.(), this.#source.return?.(), this.#closeMore()])
+    await Promise.all([inner?.return?.(), this.#source.return?.()])
   }
-
-  async #closeMore (): Promise<void> {
-    await Promise.all(this.#more.splice(0).map(async ({ values }) => await values.return?.()))
-  }
-}
-
-interface MoreValues {
-  readonly values: AsyncIterator<unknown>
-  /** The index of their transformer. */
-  readonly at: number
 }
 
 /** An error of the source or of a transformer. Not an `Error`, which would capture a stack. */

@@ -53,10 +53,7 @@ export function flatMap<In, Out> (open: (value: In) => AsyncIterable<Out>): Stag
   return stageOf({ steps: [], open: open as StageFunctions['open'], createTransformers: [] })
 }
 
-/**
- * Makes a stage of synchronous steps with shared state: at most one value out for each value in. What must be
- * awaited follows it, from `more`.
- */
+/** Makes a stage of steps with shared state: at most one value out for each value in. */
 export function transform<In, Out> (begin: () => Transformer<In, Out>): Stage<In, Out> {
   return stageOf({ steps: [], createTransformers: [begin as StageFunctions['createTransformers'][number]] })
 }

@@ -5,6 +5,7 @@ import { eventStream } from './answer-reply.ts'
 import type { Batch } from '../core/call.ts'
 import type { SpeechEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
+import type { Frames } from '../wire/sse-frames.ts'
 import { peek } from '../pipeline/sources.ts'
 import type { Sink, Stage } from '../pipeline/stage.ts'
 
@@ -18,7 +19,7 @@ type SpeechBatch = Batch<{ readonly stream?: boolean }, SpeechEvent>
  * @param streamed prints batches as an event stream, for callers who requested one
  * @throws GatewayError `upstream_invalid_response` for events where audio was requested
  */
-export function bytesReply (streamed: Stage<SpeechBatch, string>): Sink<SpeechBatch, Reply> {
+export function bytesReply (streamed: Stage<SpeechBatch, Frames>): Sink<SpeechBatch, Reply> {
   return async source => {
     const { first, all } = await peek(source)
     const start = first.events.find(event => event.type === 'audio-start')

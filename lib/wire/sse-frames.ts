@@ -36,15 +36,18 @@ export function sseEvent (event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`
 }
 
+/** Some frames as a text, or as bytes where they are large. */
+export type Frames = string | Uint8Array
+
 /** Prints the frames of one streamed answer. */
 export interface FramePrinter<E> {
   /** Returns the frames of a batch; may be empty. */
   readonly print: (events: readonly E[]) => string
   /**
-   * Called after `print`: yields further frames of the batch, which take too long to print in one tick.
-   * Default: `undefined`, none.
+   * Called when `print` returns an empty text: returns the frames of a batch that take too long to print in
+   * one tick. Default: `undefined`, none.
    */
-  readonly more?: (() => AsyncIterable<string> | undefined) | undefined
+  readonly printLarge?: (() => Promise<Uint8Array> | undefined) | undefined
   /** Returns the last frames of a complete answer, including the end of the stream. */
   readonly end: () => string
   /**
@@ -56,7 +59,7 @@ export interface FramePrinter<E> {
    * Called after `end` or `fail`: does what must precede the last frames, and yields them. Default:
    * `undefined`, nothing to do.
    */
-  readonly last?: (() => AsyncIterable<string> | undefined) | undefined
+  readonly last?: (() => AsyncIterable<Frames> | undefined) | undefined
   /** Returns what to send after a period of silence. Default: a comment. */
   readonly keepAlive?: () => string
 }
@@ -70,11 +73,11 @@ export interface FramePrinter<E> {
  */
 export function sseFrames<B extends Batch<unknown, unknown>> (
   printerOf: (first: B) => FramePrinter<B['events'][number]>
-): Stage<B, string> {
-  return transform<B, string>(() => new EventStream(printerOf))
+): Stage<B, Frames> {
+  return transform<B, Frames>(() => new EventStream(printerOf))
 }
 
-class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, string> {
+class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, Frames> {
   readonly #printerOf: (first: B) => FramePrinter<B['events'][number]>
   #printer: FramePrinter<B['events'][number]> | undefined
   #call: AuthedCall | undefined
@@ -84,15 +87,11 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
     this.#printerOf = printerOf
   }
 
-  push (batch: B): string | undefined {
+  push (batch: B): string | Promise<Uint8Array> | undefined {
     this.#call = batch.call
     this.#printer ??= this.#printerOf(batch)
     const text = this.#printer.print(batch.events)
-    return text === '' ? undefined : text
-  }
-
-  more (): AsyncIterable<string> | undefined {
-    return this.#printer?.more?.()
+    return text === '' ? this.#printer.printLarge?.() : text
   }
 
   end (): undefined {
@@ -114,8 +113,8 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
   }
 
   /** Yields the final frames, each once the next one exists; the last waits for the record. */
-  async * last (): AsyncGenerator<string> {
-    let frame = this.#end ?? ''
+  async * last (): AsyncGenerator<Frames> {
+    let frame: Frames = this.#end ?? ''
     for await (const next of this.#printer?.last?.() ?? []) {
       if (frame !== '') yield frame
       frame = next

@@ -39,9 +39,8 @@ function transforming (begin: StageFunctions['createTransformers'][number]): Sta
     let value: unknown
     try {
       for await (const given of source) {
-        const out = transformer.push(given)
+        const out = await transformer.push(given)
         if (out !== undefined) yield out
-        yield * transformer.more?.() ?? []
       }
     } catch (error) {
       if (transformer.fail === undefined) throw error
@@ -108,21 +107,11 @@ const someStage = fc.oneof(
     transform(() => ({ push: (value: number) => (value % 3 === 0 ? undefined : value) })),
     transform(() => ({ push: (value: number) => value, end: () => 7, fail: () => 8 })),
     transform(() => ({ push: (value: number) => value, last: () => listed([5, 6], false) })),
+    transform(() => ({ push: async (value: number) => (value % 2 === 0 ? undefined : value) })),
     transform(() => ({
-      push: (value: number) => (value % 2 === 0 ? undefined : value),
-      more: () => listed([20, 21], false)
+      push: (value: number) => (value === 2 ? Promise.reject(new Error('later')) : value + 20),
+      fail: () => 9
     })),
-    transform(() => {
-      let pushed = 0
-      return {
-        push: (value: number) => {
-          pushed = value
-          return value
-        },
-        more: () => pushed < 3 ? undefined : listed([30], pushed % 2 === 0),
-        fail: () => 9
-      }
-    }),
     transform(() => ({
       push: (value: number) => value,
       end: () => 4,

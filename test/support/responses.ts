@@ -47,16 +47,13 @@ export async function fullText (
   printer: FramePrinter<ChatEvent>,
   events: readonly ChatEvent[]
 ): Promise<string> {
-  return printer.print(events) + (await framesOf(printer.more?.())).join('')
+  return printer.print(events) || String(await printer.printLarge?.() ?? '')
 }
 
 /** Returns the frames that a printer sends after its end. */
 export async function lastFrames (printer: FramePrinter<ChatEvent>): Promise<string[]> {
-  return await framesOf(printer.last?.())
-}
-
-async function framesOf (frames: AsyncIterable<string> | undefined): Promise<string[]> {
-  return frames === undefined ? [] : await collect(frames)
+  const frames = printer.last?.()
+  return frames === undefined ? [] : (await collect(frames)).map(String)
 }
 
 export type StreamEvent = { readonly type: string, readonly sequence_number: number } & Readonly<

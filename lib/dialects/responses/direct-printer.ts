@@ -4,7 +4,9 @@
  */
 
 import { readObjectText, replaceFields } from '../../json/object-text.ts'
-import { endOfStream, keepAliveComment, sseFrame, type FramePrinter } from '../../wire/sse-frames.ts'
+import {
+  endOfStream, keepAliveComment, sseFrame, type FramePrinter, type Frames
+} from '../../wire/sse-frames.ts'
 import { shownResponse, storedResponse } from './direct-answer.ts'
 import { failedFields, startedResponse } from './response-object.ts'
 import { maxKeptLength, tooLong } from './kept-length.ts'
@@ -45,7 +47,7 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
   readonly #done: string[] = []
   #doneLength = 0
   #last: ResponseEvent | undefined
-  readonly last = (): AsyncIterable<string> | undefined => {
+  readonly last = (): AsyncIterable<Frames> | undefined => {
     if (this.#translated !== undefined) return this.#translated.last?.()
     // Without an end, the caller has left or everything was sent.
     return this.#last === undefined || this.#start.context.keep === undefined
@@ -73,8 +75,8 @@ export class DirectPrinter implements FramePrinter<ChatEvent> {
     return text
   }
 
-  more (): AsyncIterable<string> | undefined {
-    return this.#translated?.more?.()
+  printLarge (): Promise<Uint8Array> | undefined {
+    return this.#translated?.printLarge?.()
   }
 
   end (): string {

@@ -1,12 +1,15 @@
 /** Prints chat events as frames of a streamed response. */
 
 import { DirectPrinter } from './direct-printer.ts'
-import { isPrintedAtOnce, printText } from '../../json/print-in-slices.ts'
+import { bufferBody } from '../../wire/buffer-body.ts'
+import { isPrintedAtOnce, printInSlices } from '../../json/print-in-slices.ts'
 import { keptLength, maxKeptLength, tooLong } from './kept-length.ts'
 import { itemOptions, OutputItems } from './output-items.ts'
 import { failedFields, responseUsage, startedResponse } from './response-object.ts'
 import { PingCounter } from './ping-counter.ts'
-import { endOfStream, keepAliveComment, sseEvent, type FramePrinter } from '../../wire/sse-frames.ts'
+import {
+  endOfStream, keepAliveComment, sseEvent, type FramePrinter, type Frames
+} from '../../wire/sse-frames.ts'
 import type { ItemListener, TextPlace, WireEvent } from './output/open-item.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { KeepResponse, ResponsesContext } from './input.ts'
@@ -84,9 +87,8 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
     return this.#taken()
   }
 
-  /** Yields large events and the frames after them. */
-  more (): AsyncIterable<string> | undefined {
-    return this.#large.length === 0 ? undefined : this.#slices()
+  printLarge (): Promise<Uint8Array> | undefined {
+    return this.#large.length === 0 ? undefined : bufferBody(() => this.#pieces())
   }
 
   end (): string {
@@ -120,25 +122,25 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   /** Stores the response, and yields the remaining frames. */
-  last (): AsyncIterable<string> | undefined {
-    return this.#ended === undefined ? this.more() : this.#rest(this.#ended)
+  async * last (): AsyncGenerator<Frames, void, undefined> {
+    const response = this.#ended
+    if (response !== undefined) {
+      if (this.#large.length > 0) yield await bufferBody(() => this.#pieces())
+      yield this.#end(await this.#keep?.(response) ?? response)
+    }
+    if (this.#large.length > 0) yield await bufferBody(() => this.#pieces())
   }
 
-  async * #rest (response: ResponseObject): AsyncGenerator<string, void, undefined> {
-    yield * this.#slices()
-    yield this.#end(await this.#keep?.(response) ?? response)
-    yield * this.#slices()
-  }
-
-  async * #slices (): AsyncGenerator<string, void, undefined> {
+  /** Yields large events and the frames around them. */
+  async * #pieces (): AsyncGenerator<Uint8Array, void, undefined> {
     while (this.#large[0] !== undefined) {
       const { before, event } = this.#large[0]
-      if (before !== '') yield before
-      yield sseEvent(event.type, await printText(event))
+      yield Buffer.from(`${before}event: ${event.type}\ndata: `)
+      yield * printInSlices(event)
+      yield Buffer.from('\n\n')
       this.#large.shift()
     }
-    const frames = this.#taken()
-    if (frames !== '') yield frames
+    yield Buffer.from(this.#taken())
   }
 
   #end (response: ResponseObject): string {

@@ -1,13 +1,13 @@
 /** Turns pieces of sound into frames of an event stream. Frames are unnamed and give their type in `type`. */
 
-import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'
+import { endOfStream, sseData, sseFrames, type Frames } from '../../wire/sse-frames.ts'
 import type { Batch } from '../../core/call.ts'
 import type { SpeechEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { SpeechStreamEvent } from '../../../schemas/speech.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
-export function speechFrames (): Stage<Batch<unknown, SpeechEvent>, string> {
+export function speechFrames (): Stage<Batch<unknown, SpeechEvent>, Frames> {
   return sseFrames(() => {
     let usage: Usage | undefined
     return {

@@ -5,13 +5,13 @@
  * whole transcript.
  */
 
-import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'
+import { endOfStream, sseData, sseFrames, type Frames } from '../../wire/sse-frames.ts'
 import type { Batch } from '../../core/call.ts'
 import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptionStreamEvent } from '../../../schemas/transcription.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
-export function transcriptFrames (): Stage<Batch<unknown, TranscriptEvent>, string> {
+export function transcriptFrames (): Stage<Batch<unknown, TranscriptEvent>, Frames> {
   return sseFrames(() => {
     let begun = false
     let hasTurns = false

@@ -5,7 +5,7 @@
  * a provider are passed on unchanged; one frame is megabytes long.
  */
 
-import { endOfStream, sseData, sseFrames } from '../../wire/sse-frames.ts'
+import { endOfStream, sseData, sseFrames, type Frames } from '../../wire/sse-frames.ts'
 import type { Batch } from '../../core/call.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { Stage } from '../../pipeline/stage.ts'
@@ -15,7 +15,7 @@ import type { Stage } from '../../pipeline/stage.ts'
  */
 export function imageFrames (
   prefix: 'image_generation' | 'image_edit'
-): Stage<Batch<{ readonly stream?: boolean | undefined }, ImageEvent>, string> {
+): Stage<Batch<{ readonly stream?: boolean | undefined }, ImageEvent>, Frames> {
   return sseFrames(() => ({
     print: events => events.map(event => frameOf(event, prefix)).join(''),
     end: () => endOfStream

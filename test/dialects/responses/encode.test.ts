@@ -259,14 +259,10 @@ t.test('what follows a large item is sent before the next events are read', asyn
 t.test('no numbered keepalive overtakes a large event', async t => {
   const printer = encodeResponse(responsesStart({ stream: true }))
   printer.print([{ type: 'text-delta', choice: 0, text: 'x'.repeat(300_000) }, ...toolCall])
-  const pings: string[] = []
-  let frames = ''
-  for await (const frame of printer.more?.() ?? []) {
-    frames += frame
-    for (let count = 0; count < 4; count++) pings.push(printer.keepAlive?.() ?? '')
-  }
-  t.strictSame([...new Set(pings.slice(0, -4))], [': ping\n'])
-  t.equal(streamEvents(frames).at(-1)?.type, 'response.output_item.done')
+  const printing = printer.printLarge?.()
+  const pings = Array.from({ length: 8 }, () => printer.keepAlive?.())
+  t.strictSame([...new Set(pings)], [': ping\n'])
+  t.equal(streamEvents(String(await printing)).at(-1)?.type, 'response.output_item.done')
 })
 
 t.test('a large answer has the same events as a small one', async t => {
@@ -287,7 +283,7 @@ t.test('a large answer has the same events as a small one', async t => {
   const all = [...streamEvents(large.now), ...streamEvents(large.later.join(''))]
   t.strictSame(all.map(({ type }) => type), streamEvents(small.now).map(({ type }) => type))
   all.forEach((event, index) => equal(event.sequence_number, index, 'sequence_number'))
-  t.equal(large.later.at(-1), 'data: [DONE]\n\n')
+  t.ok(large.later.at(-1)?.endsWith('data: [DONE]\n\n'))
 })
 
 t.test('an endless answer is aborted, as its text is kept for the final event', async t => {

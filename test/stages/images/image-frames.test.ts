@@ -7,7 +7,8 @@ async function written (
   prefix: 'image_generation' | 'image_edit',
   ...lists: ImageEvent[][]
 ): Promise<string[]> {
-  return await collect(imageFrames(prefix)(batchesOf(routedCall({ stream: true }), lists)))
+  const frames = imageFrames(prefix)(batchesOf(routedCall({ stream: true }), lists))
+  return (await collect(frames)).map(String)
 }
 
 t.test('provider frames are passed on unchanged', async t => {
