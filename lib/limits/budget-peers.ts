@@ -40,8 +40,6 @@ export interface BudgetPeersOptions {
   readonly holdings: () => Iterable<Holding>
   /** Called when the store cannot be used: this gateway then counts its budgets alone. */
   readonly onFailure: (error: unknown) => void
-  /** Called each time a heartbeat was written. */
-  readonly onSuccess?: () => void
   readonly now: () => number
   /** Returns true while usage rows of closed or exited gateways are waiting to be stored. Default: never. */
   readonly hasUnrecorded?: () => boolean
@@ -86,9 +84,7 @@ export class BudgetPeers {
 
   constructor (database: SharedStore, options: BudgetPeersOptions) {
     this.#database = database
-    this.#options = {
-      beatMs: defaultBeatMs, hasUnrecorded: () => false, onSuccess: () => undefined, ...options
-    }
+    this.#options = { beatMs: defaultBeatMs, hasUnrecorded: () => false, ...options }
   }
 
   /** Returns true while another gateway uses the store. Queries the store unless it did so recently. */
@@ -215,7 +211,7 @@ export class BudgetPeers {
   /** @throws errors of the store */
   #beat (): void {
     if (this.#isClosed) return
-    const { now, onSuccess } = this.#options
+    const { now } = this.#options
     this.#lookedAtMs = performance.now()
     this.#database.write(prepare => {
       const isKnown = prepare('update gateways set seen_ms = ? where id = ?').run(now(), this.#id).changes > 0
@@ -229,7 +225,6 @@ export class BudgetPeers {
       if (!isKnown && this.#isReady) this.#rejoin()
       this.#showHoldings(prepare)
     })
-    onSuccess()
   }
 
   #showHoldings (prepare: Prepare): void {

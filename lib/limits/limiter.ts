@@ -76,7 +76,7 @@ export interface LocalLimiterOptions {
   readonly readUsed?: ReadUsed | undefined
   /** Called when the store cannot be read or written: budgets then count only what this process knows. */
   readonly onFailure?: (error: unknown) => void
-  /** Called each time the store could be read or written. */
+  /** Called each time spending was read. A heartbeat that was written says nothing about that. */
   readonly onSuccess?: () => void
   readonly now?: () => number
   /** The store that other gateways may share. Default: budgets are this gateway's alone. */
@@ -133,7 +133,6 @@ export class LocalLimiter implements Limiter {
       new BudgetPeers(shared, {
         holdings: () => this.counters.sums.holdings(),
         onFailure,
-        onSuccess,
         now,
         hasUnrecorded,
         ...beatMs !== undefined && { beatMs }

@@ -104,6 +104,22 @@ t.test('a reservation is made once, even if the store was locked when it was wri
   t.match([...local.counters.sums.holdings()], [{ party: 'key-1', amount: 300 }])
 })
 
+t.test('a heartbeat does not end an outage in which spending cannot be read', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const reported: string[] = []
+  const local = new LocalLimiter({
+    shared: database,
+    readUsed: async () => { throw new Error('cannot be read') },
+    onFailure: error => reported.push(String(error)),
+    onSuccess: () => reported.push('works')
+  })
+  t.teardown(() => local.close())
+  await new KeyLocalLimiter(local).reserve(call)
+  t.equal((await database.query.selectFrom('gateways').select('id').execute()).length, 1, 'a heartbeat')
+  t.strictSame(reported, ['Error: cannot be read'])
+})
+
 t.test('usage that is counted but not yet recorded survives a ledger read', async t => {
   let booked = 0
   const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => booked, rereadMs: 0 }))
