@@ -76,7 +76,10 @@ export interface LocalLimiterOptions {
   readonly readUsed?: ReadUsed | undefined
   /** Called when the store cannot be read or written: budgets then count only what this process knows. */
   readonly onFailure?: (error: unknown) => void
-  /** Called each time spending was read. A heartbeat that was written says nothing about that. */
+  /**
+   * Called each time spending was read, or reserved together with other gateways. A heartbeat that was
+   * written says nothing about that.
+   */
   readonly onSuccess?: () => void
   readonly now?: () => number
   /** The store that other gateways may share. Default: budgets are this gateway's alone. */
@@ -97,6 +100,7 @@ export interface LocalLimiterOptions {
 export class LocalLimiter implements Limiter {
   readonly counters: LimitCounters
   readonly #onFailure: (error: unknown) => void
+  readonly #onSuccess: () => void
   readonly #reader: SpendingReader
   readonly #peers: BudgetPeers | undefined
   readonly #hasUnrecorded: () => boolean
@@ -115,6 +119,7 @@ export class LocalLimiter implements Limiter {
     hasUnrecorded = () => false
   }: LocalLimiterOptions = {}) {
     this.#onFailure = onFailure
+    this.#onSuccess = onSuccess
     this.#hasUnrecorded = hasUnrecorded
     this.#rereadMs = rereadMs
     this.#now = now
@@ -164,7 +169,7 @@ export class LocalLimiter implements Limiter {
 
   /**
    * Reserves in a transaction that excludes other gateways. If the store cannot be used, reserves with what
-   * is known here.
+   * is known here, or as `withoutStore` says.
    */
   async #reserveShared (
     peers: BudgetPeers,
@@ -188,10 +193,14 @@ export class LocalLimiter implements Limiter {
           return sum => this.counters.sums.reservedOf(sum)
         })
       })
+      this.#onSuccess()
     } catch (error) {
       this.#onFailure(error)
     }
-    return decision ?? this.counters.reserve(request, holder)
+    if (decision !== undefined) return decision
+    const reserve = (): LimitDecision => this.counters.reserve(request, holder)
+    if (request.withoutStore === undefined) return reserve()
+    return await this.#reader.afterReading(sums, request, reserve)
   }
 
   settle (reservation: number, usage: ActualUsage): void {
@@ -203,7 +212,8 @@ export class LocalLimiter implements Limiter {
     if (usages.length === 0) return
     const byRow = new Map(usages.map(usage => [usage.row.id, usage]))
     for (const [rowId, reservation] of this.counters.reservationsOf(new Set(byRow.keys()))) {
-      this.settle(reservation, byRow.get(rowId) ?? cancelledUsage)
+      const usage = byRow.get(rowId)
+      if (usage !== undefined) this.settle(reservation, usage)
     }
   }
 
@@ -254,7 +264,7 @@ export function createLimiter (usageDatabase: Database | undefined, log: Log): L
   })
 }
 
-/** Milliseconds without a failure after which an outage is over: spending is read once a second. */
+/** A success ends an outage only if nothing has failed for this many milliseconds. */
 const quietMs = 5000
 
 /** Returns the outage of the ledger, logged with these messages: thousands of keys may read it at a time. */

@@ -120,6 +120,40 @@ t.test('a heartbeat does not end an outage in which spending cannot be read', as
   t.strictSame(reported, ['Error: cannot be read'])
 })
 
+t.test('while a shared store fails, an end user of unknown spending is treated as configured', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  database.write(prepare => prepare('insert into gateways values (?, ?)').run('elsewhere', Date.now()))
+  let isDown = false
+  const reported: string[] = []
+  const local = new LocalLimiter({
+    beatMs: 10,
+    rereadMs: 0,
+    readUsed: async () => { throw new Error('gone') },
+    onFailure: error => reported.push(String(error)),
+    onSuccess: () => reported.push('works'),
+    shared: {
+      query: database.query,
+      write: run => {
+        if (isDown) throw new Error('gone')
+        return database.write(run)
+      }
+    }
+  })
+  t.teardown(() => local.close())
+  const wanted = requestOf({ ...call, keyId: 'p/x' }, 'end_user')
+  t.match(await local.reserve({ ...wanted, withoutStore: 'refuse' }), { admitted: true, isUnread: undefined })
+  isDown = true
+  t.match(await local.reserve({ ...wanted, withoutStore: 'refuse' }), {
+    admitted: false, reason: 'budget_unread'
+  })
+  t.match(await local.reserve({ ...wanted, withoutStore: 'allow' }), { admitted: true, isUnread: true })
+  isDown = false
+  t.match(await local.reserve({ ...wanted, withoutStore: 'refuse' }), { admitted: true, isUnread: undefined })
+  t.equal(reported[0], 'works')
+  t.equal(reported.at(-1), 'works', 'the end of the outage is reported')
+})
+
 t.test('usage that is counted but not yet recorded survives a ledger read', async t => {
   let booked = 0
   const limiter = new KeyLocalLimiter(new LocalLimiter({ readUsed: async () => booked, rereadMs: 0 }))
