@@ -92,6 +92,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
     try {
       let planned = this.#plan.first()
       if (planned === undefined) throw modelDoesNotServe(routes[0])
+      if (this.#mayHedge && planned.route.hedgeAfterMs !== undefined) this.#state.hedgeBudget.onCall()
       for (;;) {
         if (planned.isRetry) record.routing.retries = (record.routing.retries ?? 0) + 1
         if (planned.waitMs > 0) await waitForRetry(planned.waitMs, this.#call)
@@ -129,7 +130,6 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
   }
 
   async #hedged (first: RouteAttempt, afterMs: number): Promise<OpenResponse<E>> {
-    this.#state.hedgeBudget.onCall()
     return this.#choose(await hedgedAnswer(
       this.#call, first, afterMs,
       (attempt, signal) => this.#requestTo(attempt.route).send(attempt, signal),
@@ -157,7 +157,7 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
     const { signal, record } = this.#call
     if (signal.aborted) {
       const isRecorded = thrown instanceof GatewayError && thrown.isRecorded
-      if (isRecorded || thrown instanceof ProviderFailure) attempt.recordIdleProvider()
+      if (isRecorded || thrown instanceof ProviderFailure) attempt.recordProviderStopped()
       const usage = usageOfError(thrown)
       // like an abandoned answer
       if (usage !== undefined) noteUsage(record.usage, usage, record.usage.total, requestsOfError(thrown))
@@ -181,8 +181,10 @@ export class CallAttempts<E extends AnyEvent & AnswerEvent> {
    * no route, or no budget for it.
    */
   #startHedge (): RouteAttempt | undefined {
-    const planned = this.#state.hedgeBudget.take() ? this.#plan.hedge() : undefined
+    const { hedgeBudget } = this.#state
+    const planned = hedgeBudget.isEmpty ? undefined : this.#plan.hedge()
     if (planned === undefined) return undefined
+    hedgeBudget.take()
     const { record } = this.#call
     record.routing.hedges = (record.routing.hedges ?? 0) + 1
     return this.#begin(planned)

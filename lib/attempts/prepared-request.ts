@@ -24,7 +24,7 @@ interface PreparedRequestOptions<R, E> extends UpstreamTarget<R, E> {
 }
 
 type SentAttempt =
-  Pick<RouteAttempt, 'credentialIndex' | 'span' | 'mayBeAtWork' | 'recordSent' | 'recordIdleProvider'>
+  Pick<RouteAttempt, 'credentialIndex' | 'span' | 'mayBeAtWork' | 'recordSent' | 'recordProviderStopped'>
 
 interface AttemptContext extends SendContext {
   readonly attempt: SentAttempt
@@ -88,7 +88,7 @@ export class PreparedRequest<
       return opened
     }, (error: unknown) => {
       if (!(error instanceof ProviderFailure) || error.failure.kind !== 'missing_api') throw error
-      attempt.recordIdleProvider()
+      attempt.recordProviderStopped()
       this.#mustTranslate = true
       this.#prepared.clear()
       return this.#openTranslated(context)

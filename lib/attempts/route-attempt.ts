@@ -102,7 +102,7 @@ export class RouteAttempt {
 
   /** @param error see `recordError` */
   recordFailure (error: GatewayError): void {
-    this.recordIdleProvider()
+    this.recordProviderStopped()
     this.#setOutcome(error.code)
     const requests = requestsOfError(error)
     this.#recordWasted(requests)
@@ -132,12 +132,12 @@ export class RouteAttempt {
 
   /** Records that the connection was lost and the same request is sent again. */
   recordReconnect (): void {
-    this.recordIdleProvider()
+    this.recordProviderStopped()
     this.#setOutcome('reconnect')
   }
 
   /** Records that no provider is at work on the attempt any more. */
-  recordIdleProvider (): void {
+  recordProviderStopped (): void {
     if (!this.#mayBeAtWork) return
     this.#mayBeAtWork = false
     this.#call.record.routing.attemptsAtWork--

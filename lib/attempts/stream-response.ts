@@ -206,7 +206,7 @@ export class StreamResponse<E extends AnyEvent> implements OpenResponse<E> {
   #readBytes (bytes: Uint8Array, arrivedMs: number, into: E[]): Promise<void> | undefined {
     if (!this.#hasStarted) {
       const start = opening(bytes)
-      if (start === '' || start === '\ufeff') {
+      if (start === '') {
         this.#checkIdle(arrivedMs)
         return undefined
       }

@@ -195,10 +195,14 @@ export function orderByCaller (routes: readonly Route[], { order }: Preferences)
   ]
 }
 
-/** Returns the index of the first name that matches the route: its provider, id, or name without prefix. */
+/**
+ * Returns the index of the first name that matches the route: its provider, in capitals or not, its id, or
+ * its name without prefix.
+ */
 function indexIn (names: readonly string[], { providerId, modelId, model }: Route): number {
+  const providers = [providerId, `${providerId}/*`]
   return names.findIndex(
-    name => name === providerId || name === `${providerId}/*` || name === modelId || name === model
+    name => providers.includes(name.toLowerCase()) || name === modelId || name === model
   )
 }
 

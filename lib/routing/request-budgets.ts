@@ -103,9 +103,13 @@ export class ExtraRequestBudget {
     this.#saved = Math.min(maxExtraRequests, this.#saved + 1 / callsPerExtraRequest)
   }
 
+  get isEmpty (): boolean {
+    return this.#saved < 1
+  }
+
   /** Spends one extra request; returns false if there is none. */
   take (): boolean {
-    if (this.#saved < 1) return false
+    if (this.isEmpty) return false
     this.#saved--
     return true
   }

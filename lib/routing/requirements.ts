@@ -132,10 +132,10 @@ export function preferHistoryOrigin (
   { history, toolCallIds, account }: Requirements,
   { marksOf, accountsOf, providerOf }: HistoryOrigins
 ): readonly Route[] {
-  const reads = account === undefined
+  const readers = account === undefined
     ? []
     : routes.filter(({ providerId }) => accountsOf(providerId).includes(account))
-  if (reads.length > 0) return writersFirst(routes, route => reads.includes(route))
+  if (readers.length > 0) return writersFirst(routes, route => readers.includes(route))
   const makers = new Set(toolCallIds.map(providerOf))
   const hasMaker = routes.some(({ providerId }) => makers.has(providerId))
   if (!hasMaker && history.size === 0) return routes

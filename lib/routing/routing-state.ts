@@ -51,7 +51,7 @@ export class RoutingState {
   /** Cooldowns by key and model; names are `<key id> <model>`. */
   readonly #learnedOfKeys: LearnedCooldowns
   /** By model, pending requests of `balanced` routes. */
-  readonly #pendingByModel = new Map<string, number>()
+  #pendingByModel = new Map<string, number>()
   /** Latencies: of a stream until the first output, of a complete answer until it arrives. */
   readonly #latencies: { readonly complete: Latencies, readonly streamed: Latencies }
 
@@ -69,9 +69,9 @@ export class RoutingState {
   }
 
   /**
-   * Continues with the state of another instance, after a configuration reload. Both share budgets,
-   * credentials and circuits from then on, so that calls in flight under the old configuration still count;
-   * latencies and the cooldowns of other processes are copied.
+   * Continues with the state of another instance, after a configuration reload. Both share the budgets,
+   * credentials, circuits and open calls that it has, so that calls in flight under the old configuration
+   * still count; latencies and the cooldowns of other processes are copied.
    *
    * @param isSame returns whether a provider is still the same server with the same credential
    */
@@ -80,6 +80,7 @@ export class RoutingState {
     this.sessions = before.sessions
     this.hedgeBudget = before.hedgeBudget
     this.slowStreamBudget = before.slowStreamBudget
+    this.#pendingByModel = before.#pendingByModel
     for (const [providerId, budget] of before.#budgets) {
       if (isSame(providerId)) this.#budgets.set(providerId, budget)
     }

@@ -151,18 +151,21 @@ async function openTools (
   tools: ToolServers
 ): Promise<OpenTools> {
   const startedAtMs = performance.now()
-  const open = await tools.open({
-    request,
-    key,
-    reservedNames: callerFunctions(request),
-    signal: standardSignal(signal),
-    trace: record.trace,
-    onListing: listing => {
-      record.tools.listings ??= []
-      record.tools.listings.push(listing)
-    }
-  })
-  record.times.upstreamWaitMs += performance.now() - startedAtMs
-  holdToolMemory(open.listBytes, takeMemory)
-  return open
+  try {
+    const open = await tools.open({
+      request,
+      key,
+      reservedNames: callerFunctions(request),
+      signal: standardSignal(signal),
+      trace: record.trace,
+      onListing: listing => {
+        record.tools.listings ??= []
+        record.tools.listings.push(listing)
+      }
+    })
+    holdToolMemory(open.listBytes, takeMemory)
+    return open
+  } finally {
+    record.times.upstreamWaitMs += performance.now() - startedAtMs
+  }
 }

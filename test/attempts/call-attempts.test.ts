@@ -5,7 +5,8 @@ import { bufferedResponse, type OpenResponse } from '../../lib/attempts/open-res
 import { RoutingState } from '../../lib/routing/routing-state.ts'
 import { provider } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
-import { route } from '../support/routes.ts'
+import { fail, route } from '../support/routes.ts'
+import { outlast } from '../support/until.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { Usage } from '../../lib/core/usage.ts'
 
@@ -163,4 +164,49 @@ t.test('a slow route is hedged with a second request', async t => {
   })
   t.match(await attempts.answer(), { route: two, name: 'second' })
   t.match(call.record.routing, { hedges: 1, chosen: two })
+})
+
+t.test('a hedge that no route is left for takes nothing from their budget', async t => {
+  const state = new RoutingState()
+  const slow: Route = { ...one, hedgeAfterMs: 1 }
+  for (let count = 0; count < 5; count++) fail(state, two)
+  let finish = (): void => undefined
+  const attempts = new CallAttempts<never>(routedCall({}, { routes: [slow, two] }), {
+    state,
+    usesFirstCredential: false,
+    prepare: route => ({
+      provider: provider(route.providerId),
+      readsToEnd: false,
+      unusedParts: () => [],
+      send: async () => await new Promise(resolve => { finish = () => resolve(answerOf('first', route)) })
+    })
+  })
+  const answer = attempts.answer()
+  await outlast(5)
+  finish()
+  t.match(await answer, { name: 'first' })
+  t.ok(state.hedgeBudget.take(), 'one was saved')
+})
+
+t.test('a call counts once for the budget of hedges, however many attempts it takes', async t => {
+  const routes = [1, 2, 3].map(number => ({ ...route(`p${number}/a`), hedgeAfterMs: 60_000 }))
+  const state = new RoutingState()
+  t.ok(state.hedgeBudget.take())
+  for (let calls = 0; calls < 10; calls++) {
+    const attempts = new CallAttempts<never>(routedCall({}, { routes: routes as [Route, ...Route[]] }), {
+      state,
+      usesFirstCredential: false,
+      prepare: route => ({
+        provider: provider(route.providerId),
+        readsToEnd: false,
+        unusedParts: () => [],
+        send: async () => {
+          if (route.modelId !== 'p3/a') throw busy
+          return answerOf('third', route)
+        }
+      })
+    })
+    await attempts.answer()
+  }
+  t.notOk(state.hedgeBudget.take(), 'ten calls save half a request')
 })

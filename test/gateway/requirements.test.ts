@@ -137,6 +137,9 @@ t.test('callers restrict and order the models of a call', async t => {
   t.match(await ask({}, { 'x-headgate-only': 'large' }), {
     route: 'small/m: not_in_only; large/m: first_choice'
   })
+  t.match(await ask({}, { 'x-headgate-only': 'LARGE' }), {
+    route: 'small/m: not_in_only; large/m: first_choice'
+  })
   t.match(await ask({}, { 'x-headgate-only': 'large/*, other' }), {
     route: 'small/m: not_in_only; large/m: first_choice'
   })

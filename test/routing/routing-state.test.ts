@@ -171,7 +171,12 @@ t.test('the state of unchanged providers is taken over and shared after a reload
   const [a, b] = [route('one/a'), route('two/b')]
   for (let count = 0; count < 5; count++) for (const each of [a, b]) fail(before, each)
   const after = new RoutingState(() => 0)
+  const loaded = route('one/b', { by: 'load' })
+  const open = before.begin(loaded, 'key-1')
   after.adopt(before, id => id === 'one')
+  t.equal(after.waiting('one/b'), 1, 'a call that is open counts')
+  before.ended(loaded, open)
+  t.equal(after.waiting('one/b'), 0)
   t.same([...after.circuits()], [['one/a', true]])
   t.equal(after.retryBudget('one'), before.retryBudget('one'))
   t.not(after.retryBudget('two'), before.retryBudget('two'))

@@ -41,6 +41,19 @@ t.test('without tool servers the call goes to the model unchanged', async t => {
   }
 })
 
+t.test('the wait for tool servers is no overhead of the gateway, even if it fails', async t => {
+  const failing: ToolServers = {
+    ...noTools,
+    open: async () => {
+      await new Promise(resolve => setImmediate(resolve))
+      throw new Error('the tools cannot be listed')
+    }
+  }
+  const call = chatCall({ mcp_servers: 'a/b' })
+  await t.rejects(collect(looped(failing, scripted([]).ask, limits), call), /cannot be listed/)
+  t.ok(call.record.times.upstreamWaitMs > 0)
+})
+
 t.test('tools run in turns', async t => {
   t.test('a model gets the results of its calls, in order, and the caller one answer', async t => {
     const server = await startToolServer(t)
