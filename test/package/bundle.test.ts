@@ -132,7 +132,7 @@ const notAtStart = [
   ...Number(process.versions.node.split('.')[0]) < 22 ? [/NativeModule internal\/deps\/undici/] : []
 ])
 
-for (const [name, entry, most] of [['bundle', main, 7], ['modules', modules, 1_740]] as const) {
+for (const [name, entry, most] of [['bundle', main, 7], ['modules', modules, 1_750]] as const) {
   t.test(`a start from the ${name} loads exactly what the first chat call needs`, async t => {
     const running = launch(t, ['start'], directoryOf(t), env, listing(entry))
     const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)

@@ -35,7 +35,8 @@ export class ChunkBuilder {
   #usage: Usage | undefined
   #pending: Fields | undefined
   readonly #toolResults: ToolResult[] = []
-  #serverErrors: Record<string, ToolServerError> | undefined
+  /** By the names of servers, which may be any. */
+  #serverErrors: Map<string, ToolServerError> | undefined
 
   /**
    * @param sendsUsage sends usage in a separate final chunk, and `usage: null` in all others
@@ -86,7 +87,8 @@ export class ChunkBuilder {
         this.#toolResults.push(event.result)
         return []
       case 'tool-servers-failed':
-        this.#serverErrors = { ...this.#serverErrors, ...event.errors } // with any name
+        this.#serverErrors ??= new Map()
+        for (const [name, error] of Object.entries(event.errors)) this.#serverErrors.set(name, error)
         return []
       case 'answer-start':
         Object.assign(this.#template, traitsOf(event)) // of a provider that answered after the start was sent
@@ -127,7 +129,7 @@ export class ChunkBuilder {
       last['tools_executed'] = [...new Set(this.#toolResults.map(result => result.toolName))]
       last['mcp_tool_results'] = this.#toolResults.map(wireToolResult)
     }
-    if (this.#serverErrors !== undefined) last['mcp_server_errors'] = this.#serverErrors
+    if (this.#serverErrors !== undefined) last['mcp_server_errors'] = Object.fromEntries(this.#serverErrors)
     return chunks
   }
 
