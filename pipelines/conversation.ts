@@ -48,9 +48,9 @@ import type { Services } from '../lib/services.ts'
 
 export interface RequestStageOptions {
   /**
-   * A stage of your own, such as a text filter. The request is a list of messages at this point, its rules
-   * are checked, and no model has been chosen. Deferred calls pass it as well, before they are deferred.
-   * Default: none.
+   * A stage of your own, such as a text filter. The request is a list of messages at this point (that of a
+   * conversation has passed its rules), and no model has been chosen. Deferred calls pass it as well, before
+   * they are deferred. Default: none.
    */
   readonly afterRules?: Stage<ValidCall<ChatInput>>
 }

@@ -2,8 +2,8 @@
  * A semaphore with a bounded, fair queue.
  *
  * Owners are served in rotation, each in order of arrival, so an owner with many requests only delays itself.
- * When the queue is full, the owner with the most entries loses its latest. Waiters are functions called when
- * a slot is free: with a free slot, `acquire` costs no promise.
+ * When the queue is full, the owner with the most entries loses its latest. A waiter is an object whose
+ * `enter` is called when a slot is free, so that `acquire` costs no promise.
  */
 
 import { Ring, RingMember } from './ring.ts'

@@ -196,7 +196,7 @@ export function copyCall<C extends object, F extends object> (call: C, fields: F
 export type JournalAnswer = (call: Call) => Promise<void> | undefined
 
 /**
- * Journals a call as soon as its request is handed to the transport. Nothing waits for it.
+ * Journals a call as soon as its request has left the queue for a connection. Nothing waits for it.
  *
  * @param isFree true for a request that costs nothing. Default: false
  */

@@ -18,9 +18,9 @@ export function rateLimitHeaders (limits: RateLimits): Record<string, string> {
 }
 
 /**
- * Returns the headers of a refusal. If concurrent calls refuse it, or a sum that open calls have reserved, no
- * requests remain until one of them ends. `x-headgate-budget-reset` is the end of the window of a used-up
- * budget.
+ * Returns the headers of a refusal. No requests remain until `waitMs` have passed if the reason is the
+ * number of open calls, a sum that they have reserved, or one that cannot be read.
+ * `x-headgate-budget-reset` is the end of the window of a used-up budget.
  */
 export function refusalHeaders (
   { accountIndex, rateLimits, waitMs, endMs }: RefusedDecision,

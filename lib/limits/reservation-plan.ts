@@ -65,13 +65,13 @@ export function planReservation<R> (
   const { record } = call
   const units = onlyGuardCosts ? {} : requestedUnits(estimate)
   // Guards use the gateway's provider keys, whoever pays for the call.
-  const paysProvider = !onlyGuardCosts && record.caller.usesOwnProviderKey !== true
-  const accounts = limitAccountsOf(parties, paysProvider || spending.length > 0).filter(
+  const gatewayPays = !onlyGuardCosts && record.caller.usesOwnProviderKey !== true
+  const accounts = limitAccountsOf(parties, gatewayPays || spending.length > 0).filter(
     ({ unit }) => !isNonTokenUnit(unit) || units[unit] !== undefined
   )
   const sums = accounts.filter(account => account.counting === 'sum')
-  const budgets = paysProvider || spending.length > 0 ? budgetsOfParties(parties) : []
-  const routes = paysProvider ? dropUnpriced(call, models, budgets, estimate) : call.routes
+  const budgets = gatewayPays || spending.length > 0 ? budgetsOfParties(parties) : []
+  const routes = gatewayPays ? dropUnpriced(call, models, budgets, estimate) : call.routes
   const isStrict = isEstimated && sums.some(({ unit, strict }) => unit === 'nanoUsd' && strict)
   const bodyBytes = requestBytes(record.request)
   const guardCost = spending.length === 0 ? 0 : costOfGuards(spending, bodyBytes, estimate, budgets, models)
@@ -88,7 +88,7 @@ export function planReservation<R> (
       },
       ...units,
       ...budgets.length > 0 && {
-        nanoUsd: paysProvider
+        nanoUsd: gatewayPays
           ? costsOf(estimate, routes, { isStrict, bodyBytes, guardCost }, options)
           : { max: guardCost, min: guardCost, typical: guardCost }
       }

@@ -68,7 +68,7 @@ export function stageOf<In, Out> (functions: StageFunctions): Stage<In, Out> {
   return stage
 }
 
-/** A stage that does nothing: what an optional stage is where there is nothing for it to do. */
+/** Passes every value on: stands in for an optional stage that has nothing to do. */
 export const pass: PassThroughStage<unknown> = stageOf({ steps: [], createTransformers: [] })
 
 /** Returns the functions that a stage calls; `undefined` for a hand-written stage. */

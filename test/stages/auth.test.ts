@@ -29,7 +29,7 @@ async function authed (call: Call): Promise<AuthedCall> {
   throw new Error('nothing came out')
 }
 
-t.test('a key is read from `Authorization` or `X-API-Key`, and set on the call', async t => {
+t.test('a key is read from the headers that may hold one, and set on the call', async t => {
   const accepted: ReadonlyArray<readonly [Call['headers'], string]> = [
     [{ authorization: 'Bearer good' }, 'key_1'],
     [{ authorization: 'bearer good' }, 'key_1'],

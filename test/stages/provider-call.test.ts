@@ -373,7 +373,8 @@ t.test('a part that any key has had answered is not sent again, nor charged twic
   })
   const attempt = (credentialIndex: number): Parameters<typeof request.send>[0] =>
     ({
-      credentialIndex, span: undefined, mayBeAtWork: false, recordSent: () => {}, recordIdleProvider: () => {}
+      credentialIndex, span: undefined, mayBeAtWork: false,
+      recordSent: () => {}, recordProviderStopped: () => {}
     })
   for (const [credential, sent] of [[0, 3], [1, 5]] as const) {
     await t.rejects(request.send(attempt(credential)))
