@@ -200,10 +200,9 @@ export function orderByCaller (routes: readonly Route[], { order }: Preferences)
  * its name without prefix.
  */
 function indexIn (names: readonly string[], { providerId, modelId, model }: Route): number {
-  const providers = [providerId, `${providerId}/*`]
-  return names.findIndex(
-    name => providers.includes(name.toLowerCase()) || name === modelId || name === model
-  )
+  return names.findIndex(name => (
+    name.toLowerCase().replace(/\/\*$/, '') === providerId || name === modelId || name === model
+  ))
 }
 
 function namesIn (header: string | string[], name: string): string[] {
