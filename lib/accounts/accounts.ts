@@ -134,7 +134,7 @@ export class Accounts {
   }
 
   /**
-   * Creates the user of an invitation, which ends. If the user cannot be created, it stays open.
+   * Creates a user from an invitation, and uses it up. If that fails, the invitation stays open.
    *
    * @param user email and projects are those of the caller, who has read the invitation
    * @returns the user and the invitation; `undefined` for an invitation that is used or expired

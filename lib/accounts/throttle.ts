@@ -78,7 +78,7 @@ export class FailureQuota {
   #untilMs = 0
 
   /**
-   * Uses one place.
+   * Counts one failure.
    *
    * @returns false if the last quarter of an hour had too many
    */

@@ -1,8 +1,8 @@
 /**
  * Shares a bounded resource of the process among keys: open calls, memory for bodies, disk for uploads.
  *
- * A key may hold a share of what the other keys leave. A key at its share is refused more although there is
- * room left for others: with a share of one half, the first key may hold a half, the second a quarter.
+ * A key may hold a share of what the other keys leave. Once it has that, it is refused more even if there is
+ * room: with a share of one half, the first key may hold a half, the second a quarter.
  */
 export class FairShare {
   #total: number

@@ -28,7 +28,7 @@ import type { Provider, UpstreamResponse } from '../providers/provider.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 
-/** A request of a fetch is given up after this, with its answer. */
+/** Longest time for the request of a fetch, including its answer. */
 const requestMs = 90_000
 /** A fetch that has not ended by then has died with its process. */
 const leaseMs = 120_000
@@ -87,7 +87,7 @@ export async function fetchCompletion (
 ): Promise<StoredAnswer | undefined> {
   const { id, call, ticket } = fetch
   const nowMs = deferrals.store.now()
-  // A name of its own, so that a later fetch of this process is another one.
+  // Unique to this fetch: a later one of the same process must not pass for it.
   const lease = { owner: randomUUID(), untilMs: nowMs + leaseMs }
   const { caller } = call.record
   const endUser = caller.endUser = keptEndUser(ticket, caller)
@@ -115,11 +115,11 @@ function expiresAtMs ({ createdSeconds }: DeferredTicket, keepMs: number): numbe
 
 interface ClaimedFetch extends FetchOptions {
   readonly store: Deferrals['store']
-  /** Of the lease. */
+  /** The owner of the lease. */
   readonly owner: string
-  /** Another fetch began, with an unknown result. */
+  /** True if an earlier fetch began, with an unknown result. */
   readonly isRetry: boolean
-  /** Ends the request. */
+  /** Aborts once the request has taken too long. */
   readonly signal: AbortSignal
 }
 

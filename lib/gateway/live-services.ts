@@ -19,7 +19,7 @@ const modelListTimeoutMs = 5000
  * start, and no calls are served until then.
  */
 const firstModelListTimeoutMs = 1000
-/** Longest wait at the shutdown for the services of earlier configurations, whose calls have been ended. */
+/** Longest wait at shutdown until the services of earlier configurations are closed. */
 const maxOutgoingMs = 5000
 
 export interface LiveServicesOptions {
@@ -43,7 +43,7 @@ export class LiveServices {
   current: OwnedServices
   endpoints: readonly Endpoint[]
   #digests: ReadonlyMap<string, string>
-  /** Services of earlier configurations that still have open calls, and when they are closed. */
+  /** Services of earlier configurations that are still in use, each with a promise of its close. */
   readonly #outgoing = new Map<OwnedServices, Promise<void>>()
   /** Replacements run one after the other; the last one requested wins. */
   #replaced: Promise<void> = Promise.resolve()
@@ -125,7 +125,7 @@ export class LiveServices {
     await Promise.all(this.#all().map(async ({ mirrors }) => await mirrors?.close()))
   }
 
-  /** Closes all services, once no call is open: those of a call that does not end stay open. */
+  /** Closes all services. A call that does not end keeps those of its configuration open. */
   async close (): Promise<void> {
     await withTimeout(maxOutgoingMs, Promise.all(this.#outgoing.values()))
     await this.current.close()

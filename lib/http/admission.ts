@@ -218,7 +218,7 @@ class HeldBytes implements ByteAllowance, HeldMemory {
     this.#bytes -= released
   }
 
-  /** Releases all bytes, and takes no more, unless something keeps them. */
+  /** Releases all bytes, and takes no more, unless they are kept. */
   close (): void {
     if (this.#isKept) return
     this.#isClosed = true
@@ -226,7 +226,7 @@ class HeldBytes implements ByteAllowance, HeldMemory {
   }
 
   /**
-   * Keeps the bytes until the returned function is called, even if they are closed before.
+   * Keeps the bytes beyond `close`, until the returned function is called.
    *
    * @throws GatewayError `overloaded` if other calls of the key hold bytes too, and less than half of its
    *   share or of the total would stay free for later calls

@@ -35,7 +35,7 @@ export class ChunkBuilder {
   #usage: Usage | undefined
   #pending: Fields | undefined
   readonly #toolResults: ToolResult[] = []
-  /** By the names of servers, which may be any. */
+  /** By server name. A map, because callers choose the names. */
   #serverErrors: Map<string, ToolServerError> | undefined
 
   /**
