@@ -142,11 +142,13 @@ t.test(
   }
 )
 
-t.test('a slow route is hedged with a second request', async t => {
-  const slow: Route = { ...one, hedgeAfterMs: 1 }
-  const call = routedCall({}, { routes: [slow, two] })
-  const state = new RoutingState()
-  for (let calls = 0; calls < 100; calls++) state.hedgeBudget.onCall()
+/** Attempts of a call whose routes may be hedged. */
+function hedging (
+  state: RoutingState,
+  routes: readonly [Route, ...Route[]],
+  send: (route: Route, signal: AbortSignal | undefined) => Promise<OpenResponse<never>>
+) {
+  const call = routedCall({}, { routes })
   const attempts = new CallAttempts<never>(call, {
     state,
     usesFirstCredential: false,
@@ -154,16 +156,24 @@ t.test('a slow route is hedged with a second request', async t => {
       provider: provider(route.providerId),
       readsToEnd: false,
       unusedParts: () => [],
-      send: async (_attempt, signal) => {
-        if (route.providerId === 'two') return answerOf('second', route)
-        return await new Promise((_resolve, reject) => {
-          signal?.addEventListener('abort', () => reject(new GatewayError('upstream_error')))
-        })
-      }
+      send: async (_attempt, signal) => await send(route, signal)
+    })
+  })
+  return { attempts, record: call.record }
+}
+
+t.test('a slow route is hedged with a second request', async t => {
+  const slow: Route = { ...one, hedgeAfterMs: 1 }
+  const state = new RoutingState()
+  for (let calls = 0; calls < 100; calls++) state.hedgeBudget.onCall()
+  const { attempts, record } = hedging(state, [slow, two], async (route, signal) => {
+    if (route.providerId === 'two') return answerOf('second', route)
+    return await new Promise((_resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(new GatewayError('upstream_error')))
     })
   })
   t.match(await attempts.answer(), { route: two, name: 'second' })
-  t.match(call.record.routing, { hedges: 1, chosen: two })
+  t.match(record.routing, { hedges: 1, chosen: two })
 })
 
 t.test('a hedge that no route is left for takes nothing from their budget', async t => {
@@ -171,16 +181,9 @@ t.test('a hedge that no route is left for takes nothing from their budget', asyn
   const slow: Route = { ...one, hedgeAfterMs: 1 }
   for (let count = 0; count < 5; count++) fail(state, two)
   let finish = (): void => undefined
-  const attempts = new CallAttempts<never>(routedCall({}, { routes: [slow, two] }), {
-    state,
-    usesFirstCredential: false,
-    prepare: route => ({
-      provider: provider(route.providerId),
-      readsToEnd: false,
-      unusedParts: () => [],
-      send: async () => await new Promise(resolve => { finish = () => resolve(answerOf('first', route)) })
-    })
-  })
+  const { attempts } = hedging(state, [slow, two], async route => await new Promise(resolve => {
+    finish = () => resolve(answerOf('first', route))
+  }))
   const answer = attempts.answer()
   await outlast(5)
   finish()
@@ -189,22 +192,14 @@ t.test('a hedge that no route is left for takes nothing from their budget', asyn
 })
 
 t.test('a call counts once for the budget of hedges, however many attempts it takes', async t => {
-  const routes = [1, 2, 3].map(number => ({ ...route(`p${number}/a`), hedgeAfterMs: 60_000 }))
+  const [first, second, third] = [1, 2, 3].map(number => ({ ...route(`p${number}/a`), hedgeAfterMs: 60_000 }))
+  if (first === undefined || second === undefined || third === undefined) return t.fail('three routes')
   const state = new RoutingState()
   t.ok(state.hedgeBudget.take())
   for (let calls = 0; calls < 10; calls++) {
-    const attempts = new CallAttempts<never>(routedCall({}, { routes: routes as [Route, ...Route[]] }), {
-      state,
-      usesFirstCredential: false,
-      prepare: route => ({
-        provider: provider(route.providerId),
-        readsToEnd: false,
-        unusedParts: () => [],
-        send: async () => {
-          if (route.modelId !== 'p3/a') throw busy
-          return answerOf('third', route)
-        }
-      })
+    const { attempts } = hedging(state, [first, second, third], async route => {
+      if (route !== third) throw busy
+      return answerOf('third', route)
     })
     await attempts.answer()
   }
